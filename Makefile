@@ -1,0 +1,61 @@
+# Every target sets up what it needs; python3, make and the package registries are all it takes.
+VENV := .venv
+BENCH_VENV := .venv-bench
+PYTHON := python3
+ARGS :=
+
+.PHONY: run test test-quick lint format bench lock clean
+
+run: $(VENV)/ready
+	$(VENV)/bin/python -m devcluster.run $(ARGS)
+
+test: $(VENV)/ready
+	$(VENV)/bin/python -m devcluster build
+	$(VENV)/bin/pytest $(ARGS)
+
+test-quick: $(VENV)/ready
+	$(VENV)/bin/pytest tests/unit $(ARGS)
+
+lint: $(VENV)/ready
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy tests bench
+	$(VENV)/bin/lint-imports
+
+format: $(VENV)/ready
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+bench: $(BENCH_VENV)/ready
+	$(BENCH_VENV)/bin/python -m devcluster build
+	$(BENCH_VENV)/bin/python -m bench.reflector $(ARGS)
+
+$(VENV)/ready: requirements/dev.txt pyproject.toml
+	@echo "installing into $(VENV)"
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+$(BENCH_VENV)/ready: requirements/bench.txt pyproject.toml
+	@echo "installing into $(BENCH_VENV)"
+	$(PYTHON) -m venv --clear $(BENCH_VENV)
+	$(BENCH_VENV)/bin/pip install --quiet --require-hashes -r requirements/bench.txt
+	$(BENCH_VENV)/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+# New versions, at least a week old, with hashes and without naming a registry.
+UV := $(VENV)/bin/uv
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --exclude-newer "$$(date -u -d '7 days ago' +%F)"
+lock: $(VENV)/ready
+	$(VENV)/bin/pip install --quiet uv
+	$(COMPILE) $(ARGS) pyproject.toml -o requirements/run.txt
+	$(COMPILE) $(ARGS) pyproject.toml -c requirements/run.txt \
+		--group test --group lint --group build -o requirements/dev.txt
+	$(COMPILE) $(ARGS) pyproject.toml -c requirements/run.txt \
+		--group test --group build --group bench -o requirements/bench.txt
+
+clean:
+	rm -rf $(VENV) $(BENCH_VENV)

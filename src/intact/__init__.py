@@ -1,0 +1,1 @@
+"""Intact keeps multi-pod replicas whole on Kubernetes."""

@@ -1,0 +1,140 @@
+"""Bytes of the API straight into views: single objects, pages of lists, watch events.
+
+One object that does not fit its view (a field of another type in somebody's CRD) must not hide all
+others: it is left out as if it were not there, logged, and counted in `undecodable`.
+"""
+
+import logging
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from intact.kube.errors import error_of_status
+from intact.kube.resources import Resource
+from intact.model.base import View
+from intact.model.meta import ListMeta, ObjectMeta
+from intact.model.status import Status
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+ADDED = "ADDED"
+MODIFIED = "MODIFIED"
+DELETED = "DELETED"
+BOOKMARK = "BOOKMARK"
+ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One answer of a list; `continue_token` is empty on the last one."""
+
+    items: list[T]
+    resource_version: str
+    continue_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent(Generic[T]):
+    """A change of one object, or a bookmark, which only moves the resource version on.
+
+    `object` is None in a bookmark, and where the object could not be decoded: then the type is
+    DELETED and `key` (namespace, name) says what is no longer to be seen.
+    """
+
+    type: str
+    object: T | None
+    resource_version: str
+    key: tuple[str, str] = ("", "")
+
+
+class _Page(View, Generic[T]):
+    metadata: ListMeta = ListMeta()
+    items: list[T] | None = None  # "items": null is how Go writes an empty list
+
+
+class _Envelope(View):
+    type: str
+    object: msgspec.Raw
+
+
+class _MetaOnly(View):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+_ENVELOPE = msgspec.json.Decoder(_Envelope)
+_META_ONLY = msgspec.json.Decoder(_MetaOnly)
+_STATUS = msgspec.json.Decoder(Status)
+_RAW_PAGE = msgspec.json.Decoder(_Page[msgspec.Raw])
+
+
+class Decoders(Generic[T]):
+    """All that is needed to read one resource."""
+
+    def __init__(self, resource: Resource[T]) -> None:
+        self._resource = resource
+        self.one: msgspec.json.Decoder[T] = msgspec.json.Decoder(resource.type)
+        self._page = msgspec.json.Decoder(_Page[resource.type])  # type: ignore[name-defined]
+        self.undecodable = 0
+
+    def page(self, body: bytes) -> Page[T]:
+        try:
+            page = cast("_Page[T]", self._page.decode(body))
+            items = page.items or []
+            meta = page.metadata
+        except msgspec.ValidationError:
+            raw = _RAW_PAGE.decode(body)
+            meta = raw.metadata
+            decoded = [self._tolerant(item) for item in raw.items or []]
+            items = [item for item in decoded if item is not None]
+        return Page(items, meta.resource_version, meta.continue_)
+
+    def event(self, line: bytes) -> WatchEvent[T]:
+        """Raises the error that an ERROR event carries."""
+        envelope = _ENVELOPE.decode(line)
+        if envelope.type == ERROR:
+            raise error_of_status(_STATUS.decode(envelope.object))
+        if envelope.type == BOOKMARK:
+            return WatchEvent(BOOKMARK, None, _meta(envelope.object).resource_version)
+        found = self._tolerant(envelope.object)
+        if found is None:
+            meta = _meta(envelope.object)
+            return WatchEvent(DELETED, None, meta.resource_version, (meta.namespace, meta.name))
+        return WatchEvent(envelope.type, found, _version_of(found))
+
+    def _tolerant(self, raw: msgspec.Raw) -> T | None:
+        try:
+            return self.one.decode(raw)
+        except msgspec.ValidationError as error:
+            self.undecodable += 1
+            meta = _meta(raw)
+            log.warning(
+                "%s %s/%s does not have the expected shape and is left out: %s",
+                self._resource.full_name,
+                meta.namespace,
+                meta.name,
+                error,
+            )
+            return None
+
+
+def _meta(raw: msgspec.Raw) -> ObjectMeta:
+    return _META_ONLY.decode(raw).metadata
+
+
+def _version_of(found: Any) -> str:
+    if isinstance(found, dict):
+        return str(found["metadata"]["resourceVersion"])
+    return str(found.metadata.resource_version)
+
+
+@cache
+def _decoders(resource: Resource[Any]) -> Decoders[Any]:
+    return Decoders(resource)
+
+
+def decoders(resource: Resource[T]) -> Decoders[T]:
+    """The decoders of a resource, made once."""
+    return _decoders(resource)

@@ -1,0 +1,232 @@
+"""Events about objects, for people: written in the background, and never too many.
+
+- The same event again (object, type, reason, message) raises the count of the one that is there.
+- More than `SIMILAR` events that differ only in their message become one, in ten minutes.
+- One object gets a burst of `BURST` events, then one every five minutes.
+- Events are best effort: they never hold up work, and one that cannot be written is dropped.
+These are the rules and the figures of client-go.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, TypeVar
+
+from intact.kube.client import Client, PatchType
+from intact.kube.errors import Forbidden, KubeError, NotFound
+from intact.kube.resources import EVENTS
+from intact.model.event import Event, EventSource, ObjectReference
+from intact.model.meta import ObjectMeta
+
+log = logging.getLogger(__name__)
+
+SIMILAR = 10
+SIMILAR_WINDOW = 600.0
+BURST = 25
+REFILL = 300.0
+REMEMBERED = 4096
+WAITING = 1000
+COMBINED = "(combined from similar events): "
+
+EventType = Literal["Normal", "Warning"]
+V = TypeVar("V")
+
+
+@dataclass(slots=True)
+class _Written:
+    """An event that the API has, as far as we know."""
+
+    name: str
+    count: int
+
+
+@dataclass(slots=True)
+class _Similar:
+    since: float
+    messages: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Tokens:
+    left: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Occurrence:
+    regarding: ObjectReference
+    type: EventType
+    reason: str
+    message: str
+    at: datetime
+
+
+class EventRecorder:
+    def __init__(
+        self,
+        client: Client,
+        component: str,
+        instance: str,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.dropped = 0
+        self._client = client
+        self._component = component
+        self._instance = instance
+        self._now = now
+        self._number = 0
+        self._waiting: asyncio.Queue[_Occurrence] = asyncio.Queue(WAITING)
+        self._written: _Remembered[_Written] = _Remembered()
+        self._similar: _Remembered[_Similar] = _Remembered()
+        self._tokens: _Remembered[_Tokens] = _Remembered()
+
+    def record(
+        self,
+        regarding: ObjectReference,
+        type: EventType,  # noqa: A002 - the API's own word
+        reason: str,
+        message: str,
+    ) -> None:
+        """Returns at once; `run` writes it."""
+        try:
+            self._waiting.put_nowait(_Occurrence(regarding, type, reason, message, self._now()))
+        except asyncio.QueueFull:
+            self.dropped += 1
+
+    async def run(self) -> None:
+        """Writes what was recorded, until cancelled."""
+        while True:
+            occurrence = await self._waiting.get()
+            try:
+                await self._emit(occurrence)
+            except KubeError as error:
+                self.dropped += 1
+                level = logging.DEBUG if _of_ended_namespace(error) else logging.WARNING
+                log.log(level, "event %s was not written: %s", occurrence.reason, error)
+            finally:
+                self._waiting.task_done()
+
+    async def flush(self) -> None:
+        """Wait until all that was recorded has been written or dropped."""
+        await self._waiting.join()
+
+    async def _emit(self, occurrence: _Occurrence) -> None:
+        moment = asyncio.get_running_loop().time()
+        message = self._aggregate(occurrence, moment)
+        if not self._allowed(occurrence, moment):
+            self.dropped += 1
+            return
+        key = _key(occurrence, message)
+        known = self._written.get(key)
+        if known is None or not await self._raise_count(occurrence, message, known):
+            self._written[key] = await self._create(occurrence, message)
+
+    def _aggregate(self, occurrence: _Occurrence, moment: float) -> str:
+        """The message under which it is counted."""
+        key = _key(occurrence, "")
+        similar = self._similar.get(key)
+        if similar is None or moment - similar.since > SIMILAR_WINDOW:
+            similar = self._similar[key] = _Similar(moment)
+        if len(similar.messages) < SIMILAR or occurrence.message in similar.messages:
+            similar.messages.add(occurrence.message)
+            return occurrence.message
+        return COMBINED
+
+    def _allowed(self, occurrence: _Occurrence, moment: float) -> bool:
+        regarding = occurrence.regarding
+        key = (regarding.kind, regarding.namespace, regarding.name, regarding.uid)
+        tokens = self._tokens.get(key)
+        if tokens is None:
+            tokens = self._tokens[key] = _Tokens(BURST, moment)
+        tokens.left = min(BURST, tokens.left + (moment - tokens.at) / REFILL)
+        tokens.at = moment
+        if tokens.left < 1:
+            return False
+        tokens.left -= 1
+        return True
+
+    async def _raise_count(self, occurrence: _Occurrence, message: str, known: _Written) -> bool:
+        """False if the event has run out meanwhile."""
+        count = known.count + 1
+        body = {
+            "count": count,
+            "lastTimestamp": _time(occurrence.at),
+            "message": _text(occurrence, message),
+        }
+        namespace = occurrence.regarding.namespace or "default"
+        try:
+            await self._client.patch(EVENTS, body, known.name, namespace, type=PatchType.STRATEGIC)
+        except NotFound:
+            return False
+        known.count = count
+        return True
+
+    async def _create(self, occurrence: _Occurrence, message: str) -> _Written:
+        regarding = occurrence.regarding
+        namespace = regarding.namespace or "default"
+        stamp = _time(occurrence.at)
+        event = Event(
+            metadata=ObjectMeta(name=self._name(occurrence), namespace=namespace),
+            involved_object=regarding,
+            type=occurrence.type,
+            reason=occurrence.reason,
+            message=_text(occurrence, message),
+            count=1,
+            first_timestamp=stamp,
+            last_timestamp=stamp,
+            source=EventSource(component=self._component),
+            reporting_component=self._component,
+            reporting_instance=self._instance,
+        )
+        created = await self._client.create(EVENTS, event, namespace)
+        return _Written(created.metadata.name, 1)
+
+    def _name(self, occurrence: _Occurrence) -> str:
+        """Unique and, as kubectl users are used to, beginning with the object's name."""
+        self._number += 1
+        stamp = int(occurrence.at.timestamp() * 1e6)
+        return f"{occurrence.regarding.name[:200]}.{stamp:x}.{self._number:x}"
+
+
+class _Remembered(OrderedDict[tuple[str, ...], V]):
+    """Forgets what was set longest ago, so that memory does not grow with the cluster's history."""
+
+    def __setitem__(self, key: tuple[str, ...], value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > REMEMBERED:
+            self.popitem(last=False)
+
+
+def _key(occurrence: _Occurrence, message: str) -> tuple[str, ...]:
+    regarding = occurrence.regarding
+    return (
+        regarding.kind,
+        regarding.namespace,
+        regarding.name,
+        regarding.uid,
+        occurrence.type,
+        occurrence.reason,
+        message,
+    )
+
+
+def _text(occurrence: _Occurrence, message: str) -> str:
+    """The API refuses notes over 1 kB."""
+    text = COMBINED + occurrence.message if message == COMBINED else occurrence.message
+    return text if len(text) <= 1024 else text[:1021] + "..."
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _of_ended_namespace(error: KubeError) -> bool:
+    """Nobody can be told of what happens while a namespace goes away."""
+    return isinstance(error, NotFound) or (
+        isinstance(error, Forbidden) and error.has_cause("NamespaceTerminating")
+    )

@@ -1,0 +1,198 @@
+"""The transport to a real API server, over HTTP."""
+
+import ssl
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from intact.kube.config import Config
+from intact.kube.credentials import Credential, Credentials
+from intact.kube.errors import ConfigError, Unreachable
+from intact.kube.transport import Request, Response, Stream
+
+CONNECT_TIMEOUT = 5.0
+_CHUNK_LIMIT = 2**18
+
+
+class HttpTransport:
+    """Sends requests to one API server as one user."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._credentials = Credentials(config)
+        self._connections: _Connections | None = None
+        self._proxy = config.proxy_url or _proxy_of_environment(config.server)
+
+    async def send(self, request: Request) -> Response:
+        timeout = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_TIMEOUT)
+        async with self._exchange(request, timeout) as answer, _translated(self._config.server):
+            body = await answer.read()
+            return Response(answer.status, body, _retry_after(answer), _warnings(answer))
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncGenerator[Stream, None]:
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_TIMEOUT, sock_read=request.timeout
+        )
+        async with self._exchange(request, timeout) as answer:
+            yield Stream(answer.status, self._chunks(answer), _retry_after(answer))
+
+    async def close(self) -> None:
+        if self._connections is not None:
+            await self._connections.session.close()
+
+    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        async with _translated(self._config.server):
+            async for chunk in answer.content.iter_any():
+                yield chunk
+
+    @asynccontextmanager
+    async def _exchange(
+        self, request: Request, timeout: aiohttp.ClientTimeout
+    ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
+        credential = await self._credentials.get()
+        answer, connections = await self._open(request, credential, timeout)
+        if answer.status == 401 and self._credentials.reject(credential):
+            answer.close()
+            await connections.leave()
+            credential = await self._credentials.get()
+            answer, connections = await self._open(request, credential, timeout)
+        try:
+            yield answer
+        finally:
+            answer.release()
+            await connections.leave()
+
+    async def _open(
+        self, request: Request, credential: Credential, timeout: aiohttp.ClientTimeout
+    ) -> tuple[aiohttp.ClientResponse, "_Connections"]:
+        connections = await self._connections_for(credential)
+        headers = CIMultiDict(credential.headers)
+        if request.body:
+            headers["Content-Type"] = request.content_type
+        connections.enter()
+        try:
+            async with _translated(self._config.server):
+                url = URL(self._config.server + request.path, encoded=True)
+                answer = await connections.session.request(
+                    request.method,
+                    url.with_query(request.query) if request.query else url,
+                    data=request.body or None,
+                    headers=headers,
+                    timeout=timeout,
+                    proxy=self._proxy or None,
+                    server_hostname=self._config.tls_server_name or None,
+                    allow_redirects=False,
+                )
+        except BaseException:
+            await connections.leave()
+            raise
+        return answer, connections
+
+    async def _connections_for(self, credential: Credential) -> "_Connections":
+        """A client certificate belongs to the connection: a new one needs new connections."""
+        current = self._connections
+        certificate = (credential.client_certificate, credential.client_key)
+        if current is not None and current.certificate == certificate:
+            return current
+        self._connections = _Connections(self._config, certificate)
+        if current is not None:
+            await current.retire()
+        return self._connections
+
+
+class _Connections:
+    """A pool of connections with one client certificate; closes once retired and unused."""
+
+    def __init__(self, config: Config, certificate: tuple[bytes, bytes]) -> None:
+        self.certificate = certificate
+        self._in_use = 0
+        self._retired = False
+        connector = aiohttp.TCPConnector(limit=0, ssl=_ssl_context(config, certificate))
+        self.session = aiohttp.ClientSession(
+            connector=connector,
+            headers={
+                "User-Agent": f"intact/{version('intact')}",
+                "Accept": "application/json",
+                # Compressing costs both ends more than a cluster's own network gains.
+                "Accept-Encoding": "identity",
+            },
+            read_bufsize=_CHUNK_LIMIT,
+        )
+
+    def enter(self) -> None:
+        self._in_use += 1
+
+    async def leave(self) -> None:
+        self._in_use -= 1
+        await self._close_if_done()
+
+    async def retire(self) -> None:
+        self._retired = True
+        await self._close_if_done()
+
+    async def _close_if_done(self) -> None:
+        if self._retired and not self._in_use:
+            await self.session.close()
+
+
+@asynccontextmanager
+async def _translated(server: str) -> AsyncGenerator[None, None]:
+    """aiohttp's failures as ours."""
+    try:
+        yield
+    except aiohttp.ClientConnectorError as error:
+        raise Unreachable(f"cannot connect to {server}: {error}", sent=False) from error
+    except aiohttp.ConnectionTimeoutError as error:
+        message = f"cannot connect to {server} within {CONNECT_TIMEOUT:.0f} s"
+        raise Unreachable(message, sent=False) from error
+    except TimeoutError as error:
+        raise Unreachable(f"no answer from {server} in time") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise Unreachable(f"lost the connection to {server}: {error!r}") from error
+
+
+def _ssl_context(config: Config, certificate: tuple[bytes, bytes]) -> ssl.SSLContext:
+    try:
+        authority = config.certificate_authority.decode()
+        context = ssl.create_default_context(cadata=authority or None)
+        if config.insecure_skip_tls_verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if certificate[0]:
+            with tempfile.TemporaryDirectory() as directory:  # private; ssl reads files only
+                chain, key = Path(directory, "chain.pem"), Path(directory, "key.pem")
+                chain.write_bytes(certificate[0])
+                key.write_bytes(certificate[1])
+                context.load_cert_chain(chain, key)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"{config.source}: certificate or key cannot be used: {error}") from error
+    return context
+
+
+def _proxy_of_environment(server: str) -> str:
+    parts = urlsplit(server)
+    if proxy_bypass(parts.hostname or ""):
+        return ""
+    return getproxies().get(parts.scheme, "")
+
+
+def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
+    value = answer.headers.get("Retry-After", "")
+    return float(value) if value.isdigit() else None
+
+
+def _warnings(answer: aiohttp.ClientResponse) -> tuple[str, ...]:
+    """The quoted text of each `Warning: 299 - "text"` header."""
+    values = answer.headers.getall("Warning", [])
+    return tuple(
+        value.partition(' "')[2].rstrip('"').replace('\\"', '"') or value for value in values
+    )

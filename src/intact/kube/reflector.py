@@ -1,0 +1,149 @@
+"""Keeps a store equal to what the API server has: a full list, then a watch from where it ended.
+
+A watch that ends or breaks is resumed from the last version seen, so nothing is lost and nothing is
+seen twice. Only if that version is too old for the server (410) everything is listed again; the
+store then works out what was deleted meanwhile.
+"""
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from intact.kube.client import WATCH_SILENCE, Client
+from intact.kube.decoding import DELETED, WatchEvent
+from intact.kube.errors import ApiError, Gone, KubeError
+from intact.kube.resources import Resource
+from intact.kube.retry import Backoff
+from intact.kube.store import Store, key_of
+from intact.model.meta import Object
+
+T = TypeVar("T", bound=Object)
+log = logging.getLogger(__name__)
+
+_STABLE = 5.0
+"""Seconds after which a watch that stood counts as a success, however it ended."""
+_LOG_EVERY = 10
+"""The same failure over and over is logged this rarely."""
+
+
+@dataclass(slots=True)
+class ReflectorStats:
+    """What has happened so far. A watch that ends as the server planned is no restart."""
+
+    lists: int = 0
+    events: int = 0
+    restarts: int = 0
+
+
+class Reflector(Generic[T]):
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        store: Store[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        silence: float = WATCH_SILENCE,
+        backoff: Backoff | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.resource = resource
+        self.store = store
+        self.stats = ReflectorStats()
+        self.error: str | None = None
+        """Why the store may be behind at this moment; None while all is well."""
+        self._client = client
+        self._namespace = namespace
+        self._labels = labels
+        self._fields = fields
+        self._silence = silence
+        self._backoff = backoff or Backoff(first=0.2, most=30.0)
+        self._rng = rng or random.Random()
+        self._version = ""
+        self._failures = 0
+        self._synced = asyncio.Event()
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        """Runs until cancelled. Whatever fails is tried again, later and later."""
+        while True:
+            opened = asyncio.get_running_loop().time()
+            events_before = self.stats.events
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                error: KubeError | None = None
+            except KubeError as failure:
+                error = failure
+                if _must_list_again(failure):
+                    self._version = ""
+            stood = asyncio.get_running_loop().time() - opened > _STABLE
+            if stood or self.stats.events > events_before:
+                self._failures = 0
+            elif error is None:
+                error = KubeError("the server ends the watch as soon as it begins")
+            if error is not None:
+                await self._recover(error)
+
+    async def _list(self) -> None:
+        objects: dict[tuple[str, str], T] = {}
+        version = ""
+        async for page in self._client.pages(
+            self.resource, self._namespace, labels=self._labels, fields=self._fields
+        ):
+            objects.update((key_of(item), item) for item in page.items)
+            version = page.resource_version
+        self.stats.lists += 1
+        self.store.replace(objects)
+        self._version = version
+        self._synced.set()
+
+    async def _watch(self) -> None:
+        async with self._client.watch(
+            self.resource,
+            self._namespace,
+            resource_version=self._version,
+            labels=self._labels,
+            fields=self._fields,
+            # Spread, so that after a restart of the server not all watches end together forever.
+            timeout=self._rng.randint(300, 600),
+            silence=self._silence,
+        ) as events:
+            self.error = None
+            async for event in events:
+                self._apply(event)
+
+    def _apply(self, event: WatchEvent[T]) -> None:
+        self.stats.events += 1
+        obj = event.object
+        if event.type == DELETED:
+            self.store.remove(event.key if obj is None else key_of(obj))
+        elif obj is not None:
+            self.store.put(obj)
+        self._version = event.resource_version
+
+    async def _recover(self, error: KubeError) -> None:
+        self._failures += 1
+        self.stats.restarts += 1
+        if isinstance(error, Gone) and self._failures == 1:
+            log.info("%s: the watch is too old to go on; list again", self.resource.full_name)
+            return
+        delay = self._backoff.delay(self._failures, self._rng)
+        if self.error != str(error) or self._failures % _LOG_EVERY == 0:
+            log.warning("%s: %s; again in %.1f s", self.resource.full_name, error, delay)
+        self.error = str(error)
+        await asyncio.sleep(delay)
+
+
+def _must_list_again(error: KubeError) -> bool:
+    """Too old; or from a future that this server, perhaps restored from a backup, never had."""
+    if isinstance(error, Gone):
+        return True
+    return isinstance(error, ApiError) and error.has_cause("ResourceVersionTooLarge")

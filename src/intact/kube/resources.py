@@ -1,0 +1,56 @@
+"""The kinds of objects that the API serves: where they are, and as what they are read."""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from intact.model.event import Event
+from intact.model.lease import Lease
+from intact.model.pod import Pod
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[T]):
+    """One resource of the API and the type that its objects are decoded into."""
+
+    type: type[T]
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_name(self) -> str:
+        """As people write it: `pods`, `leases.coordination.k8s.io`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Without a namespace: all of them, or a resource that has none."""
+        if namespace and not self.namespaced:
+            raise ValueError(f"{self.full_name} are not in a namespace (got {namespace!r})")
+        if name and self.namespaced and not namespace:
+            raise ValueError(f"{self.full_name} {name!r}: the namespace is missing")
+        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
+        if namespace:
+            parts += ["namespaces", namespace]
+        parts += [part for part in (self.plural, name, subresource) if part]
+        return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def untyped(
+    group: str, version: str, plural: str, kind: str, *, namespaced: bool = True
+) -> Resource[dict[str, Any]]:
+    """A resource whose objects are read as plain dicts, whole."""
+    return Resource(dict[str, Any], group, version, plural, kind, namespaced)
+
+
+PODS = Resource(Pod, "", "v1", "pods", "Pod")
+EVENTS = Resource(Event, "", "v1", "events", "Event")
+LEASES = Resource(Lease, "coordination.k8s.io", "v1", "leases", "Lease")

@@ -1,0 +1,57 @@
+"""Metadata that every object carries."""
+
+from typing import Protocol
+
+import msgspec
+
+from intact.model.base import View
+
+
+class OwnerReference(View):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(View):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: list[str] = []
+    owner_references: list[OwnerReference] = []
+
+
+class Metadata(Protocol):
+    """What the Kubernetes layer itself needs of an object's metadata."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
+class Object(Protocol):
+    """Any object that can be kept in a store."""
+
+    @property
+    def metadata(self) -> Metadata: ...
+
+
+class ListMeta(View):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None

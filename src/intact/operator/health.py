@@ -1,0 +1,55 @@
+"""`/healthz`, `/readyz` and `/metrics`."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from intact.operator.errors import StartError
+from intact.operator.metrics import Metrics
+
+Check = Callable[[], str | None]
+"""None while all is well, else what is wrong."""
+
+
+def application(checks: dict[str, Check], metrics: Metrics) -> web.Application:
+    async def healthz(_: web.Request) -> web.Response:
+        """Alive: the event loop answers. A cluster that is away is no reason for a restart."""
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        results = {name: check() for name, check in checks.items()}
+        lines = [
+            f"[-] {name}: {problem}" if problem else f"[+] {name} ok"
+            for name, problem in results.items()
+        ]
+        ready = not any(results.values())
+        lines.append("ready" if ready else "not ready")
+        return web.Response(text="\n".join(lines) + "\n", status=200 if ready else 503)
+
+    async def show_metrics(_: web.Request) -> web.Response:
+        return web.Response(
+            body=metrics.render(), headers={"Content-Type": "text/plain; version=0.0.4"}
+        )
+
+    app = web.Application()
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/readyz", readyz)
+    app.router.add_get("/metrics", show_metrics)
+    return app
+
+
+@asynccontextmanager
+async def serving(app: web.Application, host: str, port: int) -> AsyncGenerator[list[str], None]:
+    """Serve while the block runs. Yields the addresses, as port 0 takes any that is free."""
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StartError(f"cannot listen on {host}:{port}: {reason}") from error
+        yield [f"{address[0]}:{address[1]}" for address in runner.addresses]
+    finally:
+        await runner.cleanup()

@@ -215,6 +215,22 @@ class Client:
         )
         await self._send(Request("DELETE", resource.path(namespace, name), body=encode(options)))
 
+    async def delete_collection(
+        self,
+        resource: Resource[Any],
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        grace_period_seconds: int | None = None,
+    ) -> None:
+        """Delete all that the selectors select."""
+        options = _delete_options(grace_period_seconds, "", "", "", dry_run=False)
+        query = _selectors(labels, fields)
+        await self._send(
+            Request("DELETE", resource.path(namespace), query, encode(options), timeout=120)
+        )
+
     async def evict(
         self,
         pods: Resource[Any],

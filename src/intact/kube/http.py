@@ -2,8 +2,8 @@
 
 import ssl
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,10 +31,15 @@ class HttpTransport:
         self._connections: _Connections | None = None
         self._proxy = config.proxy_url or _proxy_of_environment(config.server)
 
+    async def prepare(self) -> None:
+        """Raises `ConfigError` if the credentials cannot be had or used."""
+        await self._connections_for(await self._credentials.get())
+
     async def send(self, request: Request) -> Response:
         timeout = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_TIMEOUT)
-        async with self._exchange(request, timeout) as answer, _translated(self._config.server):
-            body = await answer.read()
+        async with self._exchange(request, timeout) as answer:
+            with _translated(self._config.server):
+                body = await answer.read()
             return Response(answer.status, body, _retry_after(answer), _warnings(answer))
 
     @asynccontextmanager
@@ -43,16 +48,11 @@ class HttpTransport:
             total=None, sock_connect=CONNECT_TIMEOUT, sock_read=request.timeout
         )
         async with self._exchange(request, timeout) as answer:
-            yield Stream(answer.status, self._chunks(answer), _retry_after(answer))
+            yield Stream(answer.status, _Chunks(answer, self._config.server), _retry_after(answer))
 
     async def close(self) -> None:
         if self._connections is not None:
             await self._connections.session.close()
-
-    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        async with _translated(self._config.server):
-            async for chunk in answer.content.iter_any():
-                yield chunk
 
     @asynccontextmanager
     async def _exchange(
@@ -80,7 +80,7 @@ class HttpTransport:
             headers["Content-Type"] = request.content_type
         connections.enter()
         try:
-            async with _translated(self._config.server):
+            with _translated(self._config.server):
                 url = URL(self._config.server + request.path, encoded=True)
                 answer = await connections.session.request(
                     request.method,
@@ -109,6 +109,25 @@ class HttpTransport:
         return self._connections
 
 
+class _Chunks:
+    """The body of a response, as it comes. Not a generator: one that is left half-way would have to
+    be closed by whoever left it."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, server: str) -> None:
+        self._content = answer.content
+        self._server = server
+
+    def __aiter__(self) -> "_Chunks":
+        return self
+
+    async def __anext__(self) -> bytes:
+        with _translated(self._server):
+            chunk = await self._content.readany()
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+
 class _Connections:
     """A pool of connections with one client certificate; closes once retired and unused."""
 
@@ -116,7 +135,7 @@ class _Connections:
         self.certificate = certificate
         self._in_use = 0
         self._retired = False
-        connector = aiohttp.TCPConnector(limit=0, ssl=_ssl_context(config, certificate))
+        connector = aiohttp.TCPConnector(limit=0, ssl=ssl_context(config, certificate))
         self.session = aiohttp.ClientSession(
             connector=connector,
             headers={
@@ -144,8 +163,8 @@ class _Connections:
             await self.session.close()
 
 
-@asynccontextmanager
-async def _translated(server: str) -> AsyncGenerator[None, None]:
+@contextmanager
+def _translated(server: str) -> Generator[None, None, None]:
     """aiohttp's failures as ours."""
     try:
         yield
@@ -160,7 +179,8 @@ async def _translated(server: str) -> AsyncGenerator[None, None]:
         raise Unreachable(f"lost the connection to {server}: {error!r}") from error
 
 
-def _ssl_context(config: Config, certificate: tuple[bytes, bytes]) -> ssl.SSLContext:
+def ssl_context(config: Config, certificate: tuple[bytes, bytes]) -> ssl.SSLContext:
+    """For connections to the config's server, with a client certificate and its key, if any."""
     try:
         authority = config.certificate_authority.decode()
         context = ssl.create_default_context(cadata=authority or None)

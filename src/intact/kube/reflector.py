@@ -2,7 +2,9 @@
 
 A watch that ends or breaks is resumed from the last version seen, so nothing is lost and nothing is
 seen twice. Only if that version is too old for the server (410) everything is listed again; the
-store then works out what was deleted meanwhile.
+store then works out what was deleted meanwhile. The same if a watch stays silent from its beginning
+to its time limit: a healthy server sends bookmarks, and one that was restored from a backup waits
+without a word for a version that it may never reach (seen).
 """
 
 import asyncio
@@ -13,7 +15,7 @@ from typing import Generic, TypeVar
 
 from intact.kube.client import WATCH_SILENCE, Client
 from intact.kube.decoding import DELETED, WatchEvent
-from intact.kube.errors import ApiError, Gone, KubeError
+from intact.kube.errors import Gone, KubeError
 from intact.kube.resources import Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Store, key_of
@@ -73,23 +75,24 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """Runs until cancelled. Whatever fails is tried again, later and later."""
         while True:
-            opened = asyncio.get_running_loop().time()
             events_before = self.stats.events
+            begun = asyncio.get_running_loop().time()
+            error: KubeError | None = None
             try:
                 if not self._version:
                     await self._list()
                 await self._watch()
-                error: KubeError | None = None
             except KubeError as failure:
                 error = failure
-                if _must_list_again(failure):
-                    self._version = ""
-            stood = asyncio.get_running_loop().time() - opened > _STABLE
-            if stood or self.stats.events > events_before:
+            quiet = self.stats.events == events_before
+            lasted = asyncio.get_running_loop().time() - begun
+            if not quiet or lasted > _STABLE:
                 self._failures = 0
             elif error is None:
                 error = KubeError("the server ends the watch as soon as it begins")
             if error is not None:
+                if isinstance(error, Gone) or (quiet and lasted >= self._silence):
+                    self._version = ""
                 await self._recover(error)
 
     async def _list(self) -> None:
@@ -140,10 +143,3 @@ class Reflector(Generic[T]):
             log.warning("%s: %s; again in %.1f s", self.resource.full_name, error, delay)
         self.error = str(error)
         await asyncio.sleep(delay)
-
-
-def _must_list_again(error: KubeError) -> bool:
-    """Too old; or from a future that this server, perhaps restored from a backup, never had."""
-    if isinstance(error, Gone):
-        return True
-    return isinstance(error, ApiError) and error.has_cause("ResourceVersionTooLarge")

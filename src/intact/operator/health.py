@@ -1,6 +1,6 @@
 """`/healthz`, `/readyz` and `/metrics`."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web

@@ -13,14 +13,12 @@ from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.config import Config
-from intact.kube.errors import ConfigError, KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PODS
 from intact.kube.store import Store
 from intact.operator import health
-from intact.operator.errors import StartError
 from intact.operator.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -33,16 +31,16 @@ class Options:
     config: Config
     http_host: str
     http_port: int
-    namespace: str
-    """Where the Lease is."""
 
 
 async def run(options: Options) -> None:
     """Runs until SIGTERM or SIGINT."""
-    async with Client(HttpTransport(options.config)) as client:
-        await _check(client)
+    transport = HttpTransport(options.config)
+    async with Client(transport) as client:
+        # A config that can never work ends the process here; a server that is away is waited for.
+        await transport.prepare()
         reflector = Reflector(client, PODS, Store())
-        election = Election(client, options.namespace, LEASE, _identity())
+        election = Election(client, options.config.namespace, LEASE, _identity())
         app = health.application(
             {"pods": lambda: _problem_of(reflector), "lease": lambda: election.error},
             Metrics([reflector], election),
@@ -52,16 +50,6 @@ async def run(options: Options) -> None:
             async with _background(reflector.run(), election.run(_lead)):
                 await _terminated()
                 log.info("stopping")
-
-
-async def _check(client: Client) -> None:
-    """A config that can never work ends the process; a server that is away is waited for."""
-    try:
-        await client.raw("/version")
-    except ConfigError as error:
-        raise StartError(str(error)) from error
-    except KubeError as error:
-        log.warning("%s; trying on", error)
 
 
 async def _lead() -> None:

@@ -1,0 +1,36 @@
+"""What all tests share: coroutine tests, and the development cluster."""
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest_plugins = ["devcluster.pytest_plugin"]
+
+
+@pytest.fixture(scope="session")
+def cluster_options() -> dict[str, Any]:
+    # Without a watch cache for ConfigMaps their watches come straight from etcd, and end when etcd
+    # is compacted: the one way to see a watch expire without waiting for minutes.
+    return {"flags": {"kube-apiserver": ["--watch-cache-sizes=configmaps#0"]}}
+
+
+@pytest.fixture(autouse=True)
+def runner() -> Iterator[asyncio.Runner]:
+    """The event loop of a test; fixtures that set up or clean up asynchronously use it too."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run coroutine tests on their runner's loop."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    runner = pyfuncitem.funcargs["runner"]
+    assert isinstance(runner, asyncio.Runner)
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    runner.run(pyfuncitem.obj(**arguments))
+    return True

@@ -121,13 +121,14 @@ class Election:
         renewing = asyncio.create_task(self._renew(), name=f"renew lease {self._name}")
         try:
             await asyncio.wait({leading, renewing}, return_when=asyncio.FIRST_COMPLETED)
-            if not leading.done():
+            if leading.done():
+                leading.result()
+            else:
                 log.warning("no longer leading: the lease could not be renewed in time")
         finally:
             await _stop(leading)
             await _stop(renewing)
             await self._release()
-        leading.result()
 
     async def _renew(self) -> None:
         """Renews until it is too late to. Returns when the leadership is lost."""

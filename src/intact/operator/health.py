@@ -1,5 +1,6 @@
 """`/healthz`, `/readyz` and `/metrics`."""
 
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -48,7 +49,7 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncGenerator[
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = os.strerror(error.errno) if (error.errno or 0) > 0 else str(error)
             raise StartError(f"cannot listen on {host}:{port}: {reason}") from error
         yield [f"{address[0]}:{address[1]}" for address in runner.addresses]
     finally:

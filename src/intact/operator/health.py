@@ -49,7 +49,8 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncGenerator[
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            reason = os.strerror(error.errno) if (error.errno or 0) > 0 else str(error)
+            number = error.errno or 0
+            reason = os.strerror(number) if number > 0 else str(error)
             raise StartError(f"cannot listen on {host}:{port}: {reason}") from error
         yield [f"{address[0]}:{address[1]}" for address in runner.addresses]
     finally:

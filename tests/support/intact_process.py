@@ -9,7 +9,7 @@ from pathlib import Path
 
 import aiohttp
 
-STARTED = re.compile(r"serving http on (\S+)")
+STARTED = re.compile(r"serving http on (\d+(?:\.\d+){3}:\d+)")
 
 
 class IntactProcess:
@@ -26,7 +26,7 @@ class IntactProcess:
         async for line in self.process.stderr:
             self.log.append(line.decode().rstrip("\n"))
             if match := STARTED.search(self.log[-1]):
-                self.address = match[1].rstrip('",')
+                self.address = match[1]
                 self._started.set()
 
     async def started(self) -> None:

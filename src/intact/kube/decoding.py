@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from intact.kube.errors import error_of_status
+from intact.kube.errors import Undecodable, error_of_status
 from intact.kube.resources import Resource
 from intact.model.base import View
-from intact.model.meta import ListMeta, ObjectMeta
+from intact.model.meta import ListMeta
 from intact.model.status import Status
 
 T = TypeVar("T")
@@ -60,8 +60,14 @@ class _Envelope(View):
     object: msgspec.Raw
 
 
+class _Identity(View):
+    namespace: str = ""
+    name: str = ""
+    resource_version: str = ""
+
+
 class _MetaOnly(View):
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: _Identity = _Identity()
 
 
 _ENVELOPE = msgspec.json.Decoder(_Envelope)
@@ -75,11 +81,30 @@ class Decoders(Generic[T]):
 
     def __init__(self, resource: Resource[T]) -> None:
         self._resource = resource
-        self.one: msgspec.json.Decoder[T] = msgspec.json.Decoder(resource.type)
+        self._one: msgspec.json.Decoder[T] = msgspec.json.Decoder(resource.type)
         self._page = msgspec.json.Decoder(_Page[resource.type])  # type: ignore[name-defined]
         self.undecodable = 0
 
+    def one(self, body: bytes) -> T:
+        try:
+            return self._one.decode(body)
+        except msgspec.DecodeError as error:
+            raise self._unreadable("an object", body, error) from error
+
     def page(self, body: bytes) -> Page[T]:
+        try:
+            return self._read_page(body)
+        except msgspec.DecodeError as error:
+            raise self._unreadable("a list", body, error) from error
+
+    def event(self, line: bytes) -> WatchEvent[T]:
+        """Raises the error that an ERROR event carries."""
+        try:
+            return self._read_event(line)
+        except msgspec.DecodeError as error:
+            raise self._unreadable("a watch event", line, error) from error
+
+    def _read_page(self, body: bytes) -> Page[T]:
         try:
             page = cast("_Page[T]", self._page.decode(body))
             items = page.items or []
@@ -91,8 +116,7 @@ class Decoders(Generic[T]):
             items = [item for item in decoded if item is not None]
         return Page(items, meta.resource_version, meta.continue_)
 
-    def event(self, line: bytes) -> WatchEvent[T]:
-        """Raises the error that an ERROR event carries."""
+    def _read_event(self, line: bytes) -> WatchEvent[T]:
         envelope = _ENVELOPE.decode(line)
         if envelope.type == ERROR:
             raise error_of_status(_STATUS.decode(envelope.object))
@@ -106,7 +130,7 @@ class Decoders(Generic[T]):
 
     def _tolerant(self, raw: msgspec.Raw) -> T | None:
         try:
-            return self.one.decode(raw)
+            return self._one.decode(raw)
         except msgspec.ValidationError as error:
             self.undecodable += 1
             meta = _meta(raw)
@@ -120,7 +144,12 @@ class Decoders(Generic[T]):
             return None
 
 
-def _meta(raw: msgspec.Raw) -> ObjectMeta:
+    def _unreadable(self, what: str, body: bytes, error: Exception) -> Undecodable:
+        start = body[:80].decode("utf-8", "replace")
+        return Undecodable(f"{self._resource.full_name}: not {what}: {error}; it begins {start!r}")
+
+
+def _meta(raw: msgspec.Raw) -> _Identity:
     return _META_ONLY.decode(raw).metadata
 
 

@@ -28,6 +28,10 @@ class Unreachable(KubeError):
         self.sent = sent
 
 
+class Undecodable(KubeError):
+    """The server's answer cannot be read: no JSON, or not of the shape that was asked for."""
+
+
 class ApiError(KubeError):
     """The server answered with a failure."""
 

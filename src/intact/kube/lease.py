@@ -8,6 +8,8 @@ Rules:
   stop, before anybody can take over. `leads` says so at the moment of asking, also if this process
   was stopped or stuck meanwhile.
 - Every write is a compare-and-swap on the record that was looked at.
+- A Lease that is deleted while it is held still counts for whoever has seen it; the holder notices
+  at its next renewal and stands again. Only a process that starts in between knows nothing of it.
 
 This is coordination, not fencing: a request that was under way when the leadership ended can still
 arrive. What must not happen twice is guarded by resource versions.
@@ -16,6 +18,7 @@ arrive. What must not happen twice is guarded by resource versions.
 import asyncio
 import logging
 import math
+import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,6 +61,7 @@ class Election:
         *,
         timing: Timing | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        rng: random.Random | None = None,
     ) -> None:
         self.identity = identity
         self.transitions = 0
@@ -69,8 +73,9 @@ class Election:
         self._name = name
         self._timing = timing or Timing()
         self._now = now
+        self._rng = rng
         self._record: Lease | None = None
-        self._observed_at = 0.0
+        self._claimed_until = -math.inf
         self._leads_until = -math.inf
         self._changed = asyncio.Event()
 
@@ -92,7 +97,9 @@ class Election:
         store: Store[Lease] = Store()
         store.subscribe(self._observe_store)
         fields = f"metadata.name={self._name}"
-        reflector = Reflector(self._client, LEASES, store, namespace=self._namespace, fields=fields)
+        reflector = Reflector(
+            self._client, LEASES, store, namespace=self._namespace, fields=fields, rng=self._rng
+        )
         watching = asyncio.create_task(reflector.run(), name=f"watch lease {self._name}")
         try:
             while True:
@@ -103,15 +110,17 @@ class Election:
             await asyncio.gather(watching, return_exceptions=True)
 
     async def _acquire(self) -> None:
-        while not await self._try(self._take):
-            self._changed.clear()
+        while True:
+            self._changed.clear()  # before looking: what changes meanwhile is looked at again
+            if await self._try(self._take):
+                return
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._patience()):
                     await self._changed.wait()
 
     def _patience(self) -> float:
-        """Until the record expires; a look at it now and then does no harm."""
-        left = self._expires_at() - _monotonic()
+        """Until another's claim runs out; a look at it now and then does no harm."""
+        left = self._claimed_until - _monotonic()
         return min(left, self._timing.duration) if left > 0 else self._timing.retry_period
 
     async def _hold(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -155,7 +164,7 @@ class Election:
         """Take or renew the Lease if that is ours to do. True if it is ours now."""
         if self.holder != self.identity:
             await self._read()
-        if self.holder not in ("", self.identity) and _monotonic() < self._expires_at():
+        if _monotonic() < self._claimed_until:
             return False
         sent = _monotonic()
         try:
@@ -163,8 +172,11 @@ class Election:
         except Conflict:  # somebody was faster, or an earlier write of ours arrived after all
             await self._read()
             return False
+        except NotFound:  # deleted since we saw it
+            self._record = None
+            return False
         self._leads_until = sent + self._timing.renew_deadline
-        return True
+        return self.leads  # an answer may come too late
 
     async def _read(self) -> None:
         try:
@@ -175,7 +187,9 @@ class Election:
     def _observe(self, lease: Lease) -> None:
         """The moment of observation counts, and only of a record that is new to us."""
         if self._record is None or _version(self._record) != _version(lease):
-            self._observed_at = _monotonic()
+            others = lease.spec.holder_identity not in (None, "", self.identity)
+            duration = lease.spec.lease_duration_seconds or 0
+            self._claimed_until = _monotonic() + duration if others else -math.inf
         self._record = lease
 
     def _observe_store(self, _old: Lease | None, new: Lease | None) -> None:
@@ -186,10 +200,6 @@ class Election:
             else:
                 self._observe(new)
             self._changed.set()
-
-    def _expires_at(self) -> float:
-        duration = self._record.spec.lease_duration_seconds if self._record else 0
-        return self._observed_at + (duration or 0)
 
     def _claim(self) -> LeaseSpec:
         old = self._record.spec if self._record else LeaseSpec()

@@ -114,7 +114,7 @@ class Store(Generic[T]):
             index.setdefault(value, {})[key] = None
 
     def _changed(self, old: T | None, new: T | None) -> None:
-        for handler in self._handlers:
+        for handler in tuple(self._handlers):  # one may subscribe another, which sees it all
             self._call(handler, old, new)
 
     def _call(self, handler: Handler[T], old: T | None, new: T | None) -> None:

@@ -7,14 +7,17 @@ ARGS :=
 .PHONY: run test test-quick lint format bench lock clean
 
 run: $(VENV)/ready
-	$(VENV)/bin/python -m devcluster.run $(ARGS)
+	@set -e; kubeconfig=$$($(VENV)/bin/python -m devcluster up); \
+	trap '$(VENV)/bin/python -m devcluster down' EXIT; trap 'exit 0' INT TERM; \
+	echo "kubectl with"; echo "  export KUBECONFIG=$$kubeconfig"; \
+	$(VENV)/bin/intact run --kubeconfig "$$kubeconfig" --http-bind 127.0.0.1:8080 $(ARGS)
 
 test: $(VENV)/ready
 	$(VENV)/bin/python -m devcluster build
 	$(VENV)/bin/pytest $(ARGS)
 
 test-quick: $(VENV)/ready
-	$(VENV)/bin/pytest tests/unit $(ARGS)
+	$(VENV)/bin/pytest tests/unit tests/contract -k "not kubernetes" $(ARGS)
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .

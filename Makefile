@@ -34,16 +34,16 @@ bench: $(BENCH_VENV)/ready
 	$(BENCH_VENV)/bin/python -m devcluster build
 	$(BENCH_VENV)/bin/python -m bench.reflector $(ARGS)
 
-$(VENV)/ready: requirements/dev.txt pyproject.toml
+$(VENV)/ready: requirements/dev.txt
 	@echo "installing into $(VENV)"
-	$(PYTHON) -m venv --clear $(VENV)
+	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --require-hashes -r requirements/dev.txt
 	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-$(BENCH_VENV)/ready: requirements/bench.txt pyproject.toml
+$(BENCH_VENV)/ready: requirements/bench.txt
 	@echo "installing into $(BENCH_VENV)"
-	$(PYTHON) -m venv --clear $(BENCH_VENV)
+	$(PYTHON) -m venv $(BENCH_VENV)
 	$(BENCH_VENV)/bin/pip install --quiet --require-hashes -r requirements/bench.txt
 	$(BENCH_VENV)/bin/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@

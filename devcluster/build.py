@@ -1,0 +1,132 @@
+"""Builds the binaries once, from the pinned modules, into the user's cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections import deque
+from pathlib import Path
+
+from devcluster import pins
+from devcluster.errors import BuildError
+from devcluster.locks import FileLock
+from devcluster.pins import Binary
+from devcluster.progress import Report, to_stderr
+from devcluster.toolchain import find_go
+
+ALIVE_SECONDS = 15
+
+
+def ensure_binaries(report: Report = to_stderr) -> Path:
+    """The directory with all binaries, built first where they are missing."""
+    directory = pins.binary_directory()
+    if not _missing(directory):
+        return directory
+    lock = FileLock(directory.parent / "build.lock")
+    if not lock.acquire(wait=False):
+        report("another process is building; waiting for it")
+        lock.acquire()
+    try:
+        missing = _missing(directory)
+        if missing:
+            _build_all(missing, directory, report)
+    finally:
+        lock.release()
+    return directory
+
+
+def _missing(directory: Path) -> list[Binary]:
+    return [binary for binary in pins.BINARIES if not (directory / binary.name).exists()]
+
+
+def _build_all(missing: list[Binary], directory: Path, report: Report) -> None:
+    go = find_go(report)
+    directory.mkdir(parents=True, exist_ok=True)
+    report(f"building {len(missing)} binaries into {directory} (some minutes, once)")
+    started = time.monotonic()
+    for binary in missing:
+        _build(go, binary, directory, report)
+    report(f"built in {time.monotonic() - started:.0f} s")
+
+
+def _build(go: Path, binary: Binary, directory: Path, report: Report) -> None:
+    unfinished = directory / f".{binary.name}.unfinished"
+    command = [
+        *(str(go), "build", "-v", "-trimpath", "-buildvcs=false"),
+        *("-ldflags", _linker_flags(binary), "-o", str(unfinished), binary.package),
+    ]
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=pins.MODULES / binary.module,
+        env=_environment(go),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    output = _Output(process)
+    try:
+        while output.unfinished(ALIVE_SECONDS):
+            seconds = time.monotonic() - started
+            report(f"  {binary.name}: {output.lines} packages so far, {seconds:.0f} s")
+        code = process.wait()
+        if code != 0:
+            raise BuildError(f"{' '.join(command)}: exit code {code}\n" + "".join(output.last))
+        unfinished.replace(directory / binary.name)
+    finally:
+        process.kill()
+        process.wait()
+        output.unfinished(None)
+        unfinished.unlink(missing_ok=True)
+    report(f"  {binary.name}: done after {time.monotonic() - started:.0f} s")
+
+
+class _Output:
+    """Reads what `go build -v` says, a line a package, and keeps the end of it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.lines = 0
+        self.last: deque[str] = deque(maxlen=40)
+        self._thread = threading.Thread(target=self._read, args=(process,), daemon=True)
+        self._thread.start()
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stderr is not None
+        with process.stderr as stream:
+            for line in stream:
+                self.lines += not line.startswith("go: ")
+                self.last.append(line)
+
+    def unfinished(self, seconds: float | None) -> bool:
+        """Wait so long for the end, and say whether it is still to come."""
+        self._thread.join(seconds)
+        return self._thread.is_alive()
+
+
+def _environment(go: Path) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k not in ("GOOS", "GOARCH", "GOROOT")}
+    return {
+        **kept,
+        "PATH": f"{go.parent}{os.pathsep}{kept.get('PATH', os.defpath)}",
+        "CGO_ENABLED": "0",
+        "GOFLAGS": "-mod=readonly",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+
+
+def _linker_flags(binary: Binary) -> str:
+    flags = ["-s", "-w"]
+    if binary.module == "kubernetes":
+        version = pins.required_version("kubernetes", "k8s.io/kubernetes")
+        major, minor, _ = version.removeprefix("v").split(".", 2)
+        for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version"):
+            flags += [
+                *("-X", f"{package}.gitVersion={version}"),
+                *("-X", f"{package}.gitMajor={major}"),
+                *("-X", f"{package}.gitMinor={minor}"),
+            ]
+    return " ".join(flags)

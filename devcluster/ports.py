@@ -1,0 +1,54 @@
+"""Free loopback ports that nobody else takes between choosing them and listening on them."""
+
+from __future__ import annotations
+
+import random
+import socket
+from pathlib import Path
+
+from devcluster import pins
+from devcluster.errors import DevclusterError
+from devcluster.locks import FileLock
+
+LOOPBACK = "127.0.0.1"
+
+
+class Ports:
+    """Reserved ports; `release` gives them back. Another devcluster never gets the same ones."""
+
+    def __init__(self) -> None:
+        self._locks: list[FileLock] = []
+
+    def reserve(self) -> int:
+        low, high = _range()
+        for port in random.sample(range(low, high), k=min(500, high - low)):
+            lock = FileLock(pins.cache_directory() / "ports" / str(port))
+            if not lock.acquire(wait=False):
+                continue
+            if _bindable(port):
+                self._locks.append(lock)
+                return port
+            lock.release()
+        raise DevclusterError(f"no free port on {LOOPBACK} between {low} and {high}")
+
+    def release(self) -> None:
+        while self._locks:
+            self._locks.pop().release()
+
+
+def _range() -> tuple[int, int]:
+    # Below the ephemeral range: a client's outgoing connection could take such a port while a
+    # component is down, and a client that retries on loopback can even connect to itself.
+    ephemeral = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    high = int(ephemeral[0])
+    return (10240, high) if high > 12288 else (1024, 65535)
+
+
+def _bindable(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True

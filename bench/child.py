@@ -1,0 +1,81 @@
+"""Parts of a benchmark that run in processes of their own and say in JSON lines what they did.
+
+A child ends when its standard input does, so it never outlives the benchmark, however that ends.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from bench.usage import usage
+
+TIMEOUT = 600.0
+"""Seconds without a word after which a child counts as stuck."""
+
+
+class BenchError(Exception):
+    """The benchmark could not be run, or its parts did not do the same work."""
+
+
+class Child:
+    """The parent's side: `python -m MODULE ARGUMENTS...`, ended on leaving the block."""
+
+    def __init__(self, module: str, *arguments: object) -> None:
+        self._module = module
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # The servers are on loopback, where no proxy leads.
+            env={k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")},
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def hear(self, word: str) -> dict[str, Any]:
+        """Wait for the next line, which must be this one."""
+        assert self._process.stdout is not None
+        watchdog = threading.Timer(TIMEOUT, self._process.kill)
+        watchdog.start()
+        try:
+            line = self._process.stdout.readline()
+        finally:
+            watchdog.cancel()
+        if not line:
+            raise BenchError(f"{self._module} ended, or was silent too long, before {word!r}")
+        said: dict[str, Any] = json.loads(line)
+        if said["word"] != word:
+            raise BenchError(f"{self._module} said {said['word']!r} instead of {word!r}")
+        return said
+
+
+def end_with_parent() -> None:
+    """The child's side; to be called first."""
+
+    def wait() -> None:
+        os.read(sys.stdin.fileno(), 1)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def say(word: str, **facts: object) -> None:
+    """Tell the parent, with what this process has used so far and when."""
+    now = usage(os.getpid()).as_dict()
+    print(json.dumps({"word": word, "usage": now, "at": time.monotonic()} | facts), flush=True)

@@ -1,6 +1,7 @@
 """The documentation names everything that users can set or see."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -10,10 +11,8 @@ from intact.cli.main import main
 from intact.kube.client import Client
 from intact.kube.lease import Election
 from intact.kube.memory import MemoryApi
-from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS
-from intact.kube.store import Store
 from intact.operator.metrics import Metrics
+from intact.operator.pub import PubReplica
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs/reference/cli.md").read_text()
@@ -38,10 +37,12 @@ def test_every_option_is_documented(command: str, option: str) -> None:
 
 async def metric_names() -> set[str]:
     client = Client(MemoryApi())
-    reflector = Reflector(client, PODS, Store())
-    text = Metrics([reflector], Election(client, "default", "intact", "me")).render().decode()
-    samples = re.findall(r"^(intact_\w+)", text, re.MULTILINE)
-    return set(samples)
+    metrics = Metrics(Election(client, "default", "intact", "me"))
+    pub = PubReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
+    metrics.show_reflectors(lambda: pub.reflectors)
+    metrics.show_pub(pub)
+    types = re.findall(r"^# TYPE (intact_\w+)", metrics.render().decode(), re.MULTILINE)
+    return {name for name in types if not name.endswith("_created")}
 
 
 async def test_every_metric_is_documented_and_no_other() -> None:

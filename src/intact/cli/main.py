@@ -26,8 +26,67 @@ def main() -> None:
     show_default=True,
     help="How log lines look.",
 )
-def run(kubeconfig: str | None, context: str | None, http_bind: str, log_format: str) -> None:
+@click.option("--install", is_flag=True, help="First apply the CRDs; keep the webhooks registered.")
+@click.option(
+    "--webhook-bind",
+    metavar="HOST:PORT",
+    help="Where to answer admission reviews. Replicas outside a cluster may share one.",
+)
+@click.option(
+    "--webhook-service",
+    metavar="NAMESPACE/NAME",
+    help="The Service in front of the webhooks; without it they are registered by URL.",
+)
+@click.option(
+    "--controllers",
+    metavar="LIST",
+    default="pub",
+    show_default=True,
+    help="What to run, separated by commas.",
+)
+def run(
+    kubeconfig: str | None,
+    context: str | None,
+    http_bind: str,
+    log_format: str,
+    install: bool,
+    webhook_bind: str | None,
+    webhook_service: str | None,
+    controllers: str,
+) -> None:
     """Run the operator until SIGTERM."""
     from intact.cli import run as command
 
-    command.run(kubeconfig, context, http_bind, log_format)
+    command.run(
+        kubeconfig,
+        context,
+        http_bind,
+        log_format,
+        install=install,
+        webhook_bind=webhook_bind,
+        webhook_service=webhook_service,
+        controllers=controllers,
+    )
+
+
+@main.command()
+@click.option("--namespace", metavar="NAME", default="intact-system", show_default=True)
+@click.option("--image", metavar="IMAGE", help="Image that has the intact command.")
+@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True)
+def manifests(namespace: str, image: str | None, replicas: int) -> None:
+    """Print all that a cluster needs to run Intact, as YAML."""
+    from intact.cli import manifests as command
+
+    command.show(namespace, image, replicas)
+
+
+@main.command()
+@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
+@click.option("--namespace", metavar="NAME", default="intact-system", show_default=True)
+@click.option("--crds", is_flag=True, help="Remove the CRDs as well, and with them all budgets.")
+def uninstall(kubeconfig: str | None, context: str | None, namespace: str, crds: bool) -> None:
+    """Take Intact out of a cluster, beginning with the webhook registration."""
+    from intact.cli import uninstall as command
+
+    command.uninstall(kubeconfig, context, namespace, crds)

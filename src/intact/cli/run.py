@@ -9,20 +9,47 @@ from intact.cli import logs
 from intact.kube import config as kube_config
 from intact.kube.errors import ConfigError
 from intact.operator.errors import StartError
-from intact.operator.run import Options
+from intact.operator.run import CONTROLLERS, Options
 from intact.operator.run import run as run_operator
 
 ANY_HOST = "0.0.0.0"  # noqa: S104 - the kubelet and Prometheus ask from outside
+WEBHOOK_PORT = 9443
 
 
-def run(kubeconfig: str | None, context: str | None, http_bind: str, log_format: str) -> None:
-    host, port = parse_bind(http_bind, "--http-bind")
+def run(
+    kubeconfig: str | None,
+    context: str | None,
+    http_bind: str,
+    log_format: str,
+    *,
+    install: bool,
+    webhook_bind: str | None,
+    webhook_service: str | None,
+    controllers: str,
+) -> None:
+    http = parse_bind(http_bind, "--http-bind")
+    service = parse_service(webhook_service) if webhook_service else None
+    webhook = None
+    if webhook_bind:
+        webhook = parse_bind(webhook_bind, "--webhook-bind")
+    elif service:
+        webhook = (ANY_HOST, WEBHOOK_PORT)
+    elif install:
+        webhook = ("127.0.0.1", WEBHOOK_PORT)
+    chosen = parse_controllers(controllers)
     logs.set_up(log_format)
     try:
         config = kube_config.load(kubeconfig, context)
-        asyncio.run(run_operator(Options(config, host, port)))
-    except (ConfigError, StartError) as error:
-        raise click.ClickException(str(error)) from None
+        asyncio.run(run_operator(Options(config, http, webhook, service, chosen, install)))
+    except* (ConfigError, StartError) as errors:
+        raise click.ClickException(str(_first(errors))) from None
+
+
+def _first(errors: BaseExceptionGroup[Exception]) -> BaseException:
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def parse_bind(text: str, option: str) -> tuple[str, int]:
@@ -31,3 +58,21 @@ def parse_bind(text: str, option: str) -> tuple[str, int]:
     if not match or int(match["port"]) > 65535:
         raise click.UsageError(f"{option} {text!r} is not HOST:PORT")
     return match["v6"] or match["host"] or ANY_HOST, int(match["port"])
+
+
+def parse_service(text: str) -> tuple[str, str]:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise click.UsageError(f"--webhook-service {text!r} is not NAMESPACE/NAME")
+    return namespace, name
+
+
+def parse_controllers(text: str) -> tuple[str, ...]:
+    chosen = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in chosen if name not in CONTROLLERS]
+    if unknown or not chosen:
+        raise click.UsageError(
+            f"--controllers {text!r}: {', '.join(unknown) or 'nothing'} is not one of "
+            f"{', '.join(CONTROLLERS)}"
+        )
+    return chosen

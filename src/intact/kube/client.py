@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self, TypeVar
 
@@ -34,8 +35,8 @@ class PatchType(StrEnum):
 
 class Client:
     """Objects are given as anything msgspec can encode (dicts, views) and read as the resource's
-    type. Failures are raised as `ApiError` or `Unreachable`; what may safely be repeated has been
-    repeated before that."""
+    type. Failures are raised as `ApiError`, `Unreachable` or `Undecodable`; what may safely be
+    repeated has been repeated before that."""
 
     def __init__(
         self,
@@ -158,7 +159,8 @@ class Client:
         path = resource.path(namespace, name, subresource)
         request = Request("POST", path, self._write_query(dry_run, ""), encode(body))
         response = await self._send(request)
-        return msgspec.json.decode(response.body, type=dict[str, Any])
+        answers: Resource[dict[str, Any]] = replace(resource, type=dict[str, Any])
+        return decoders(answers).one(response.body)
 
     async def update(
         self,
@@ -268,7 +270,7 @@ class Client:
 
     async def _object(self, resource: Resource[T], request: Request) -> T:
         response = await self._send(request)
-        return decoders(resource).one.decode(response.body)
+        return decoders(resource).one(response.body)
 
     async def _send(self, request: Request) -> Response:
         failures = 0

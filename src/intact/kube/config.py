@@ -78,10 +78,13 @@ def in_cluster(directory: Path = SERVICE_ACCOUNT) -> Config:
             "no kubeconfig (--kubeconfig, $KUBECONFIG, ~/.kube/config) and not inside a cluster"
         )
     namespace = directory / "namespace"
+    authority = directory / "ca.crt"
+    if not authority.exists():
+        raise ConfigError(f"the pod's service account has no {authority}")
     return Config(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         user=User(token_file=token),
-        certificate_authority=(directory / "ca.crt").read_bytes(),
+        certificate_authority=authority.read_bytes(),
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
         source="the pod's service account",
     )
@@ -165,7 +168,7 @@ _Named = TypeVar("_Named", _Context, _Cluster, _User)
 
 def _read(path: Path) -> tuple[Path, _File]:
     try:
-        return path.parent, msgspec.yaml.decode(path.read_bytes(), type=_File)
+        return path.absolute().parent, msgspec.yaml.decode(path.read_bytes(), type=_File)
     except OSError as error:
         raise ConfigError(f"cannot read kubeconfig {path}: {error.strerror or error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -219,13 +222,11 @@ def _user(entry: _User, directory: Path, source: str) -> User:
         raise ConfigError(f"{where}: client-certificate and client-key must be given together")
     if fields.exec is not None:
         fields.exec.check(where)
-    # As in kubectl: a token beats its file, both beat a plugin, which beats a password.
-    token_file = None
-    if fields.token_file and not fields.token:
-        token_file = directory / fields.token_file
+    # As in kubectl: a token's file beats the token, and both beat a password, which beats a plugin.
+    token_file = directory / fields.token_file if fields.token_file else None
     has_token = bool(fields.token or token_file)
     return User(
-        token=fields.token,
+        token="" if token_file else fields.token,
         token_file=token_file,
         basic=(fields.username, fields.password) if fields.username and not has_token else None,
         exec=None if has_token or fields.username else _located(fields.exec, directory),
@@ -247,7 +248,8 @@ def _located(plugin: ExecConfig | None, directory: Path) -> ExecConfig | None:
 def _bytes(data: str, path: str, directory: Path, where: str) -> bytes:
     if data:
         try:
-            return base64.b64decode(data, validate=True)
+            # Lines may be broken, as Go allows it.
+            return base64.b64decode("".join(data.split()), validate=True)
         except binascii.Error as error:
             raise ConfigError(f"{where}-data is not base64: {error}") from error
     if not path:

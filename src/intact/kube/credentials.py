@@ -42,7 +42,7 @@ class Credentials:
             return self._current
         async with self._lock:
             if not self._is_fresh():
-                self._current = await self._load()
+                self._current, self._fresh_until = await self._load()
             assert self._current is not None
             return self._current
 
@@ -58,24 +58,27 @@ class Credentials:
             return False
         return self._fresh_until is None or self._now() < self._fresh_until
 
-    async def _load(self) -> Credential:
+    async def _load(self) -> tuple[Credential, datetime | None]:
+        """The credential, and until when it need not be asked for again."""
         user = self._config.user
-        self._fresh_until = None
+        fresh_until = None
         token, certificate, key = user.token, user.client_certificate, user.client_key
         authorization = ""
         if user.token_file is not None:
             try:
                 token = user.token_file.read_text().strip()
-            except OSError as error:
-                raise ConfigError(f"token file: {error}") from error
-            self._fresh_until = self._now() + timedelta(seconds=TOKEN_FILE_MAX_AGE)
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigError(f"token file {user.token_file}: {error}") from error
+            if not token:
+                raise ConfigError(f"token file {user.token_file} is empty")
+            fresh_until = self._now() + timedelta(seconds=TOKEN_FILE_MAX_AGE)
         elif user.exec is not None:
             answer = await run_plugin(user.exec, self._cluster_info())
             token = answer.token
             if answer.client_certificate_data:
                 certificate = answer.client_certificate_data.encode()
                 key = answer.client_key_data.encode()
-            self._fresh_until = _fresh_until(answer, self._now())
+            fresh_until = _fresh_until(answer, self._now())
         elif user.basic is not None:
             pair = ":".join(user.basic).encode()
             authorization = f"Basic {base64.b64encode(pair).decode()}"
@@ -87,7 +90,7 @@ class Credentials:
             headers += [("Impersonate-Group", group) for group in user.impersonate_groups]
             if user.impersonate_uid:
                 headers.append(("Impersonate-Uid", user.impersonate_uid))
-        return Credential(tuple(headers), certificate, key)
+        return Credential(tuple(headers), certificate, key), fresh_until
 
     def _cluster_info(self) -> ClusterInfo:
         config = self._config

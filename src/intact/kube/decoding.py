@@ -143,7 +143,6 @@ class Decoders(Generic[T]):
             )
             return None
 
-
     def _unreadable(self, what: str, body: bytes, error: Exception) -> Undecodable:
         start = body[:80].decode("utf-8", "replace")
         return Undecodable(f"{self._resource.full_name}: not {what}: {error}; it begins {start!r}")

@@ -85,11 +85,13 @@ async def run_plugin(plugin: ExecConfig, cluster: ClusterInfo) -> ExecCredential
         async with asyncio.timeout(TIMEOUT):
             out, err = await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         raise ConfigError(
             f"credential plugin {plugin.command!r} gave no answer in {TIMEOUT:.0f} s"
         ) from None
+    finally:
+        if process.returncode is None:  # also when we are cancelled
+            process.kill()
+            await process.wait()
     if process.returncode:
         detail = err.decode("utf-8", "replace").strip()[-500:]
         raise ConfigError(

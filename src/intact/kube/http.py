@@ -1,5 +1,6 @@
 """The transport to a real API server, over HTTP."""
 
+import re
 import ssl
 import tempfile
 from collections.abc import AsyncGenerator, Generator
@@ -146,6 +147,9 @@ class _Connections:
             },
             read_bufsize=_CHUNK_LIMIT,
         )
+        # aiohttp repeats a PUT or DELETE whose connection broke, although it may have been carried
+        # out. What is repeated is for `may_retry` to say.
+        self.session._retry_connection = False
 
     def enter(self) -> None:
         self._in_use += 1
@@ -184,6 +188,9 @@ def ssl_context(config: Config, certificate: tuple[bytes, bytes]) -> ssl.SSLCont
     try:
         authority = config.certificate_authority.decode()
         context = ssl.create_default_context(cadata=authority or None)
+        # On from Python 3.13, and refuses the CAs of EKS and MicroK8s, which lack a key identifier
+        # or a key usage. Chain, dates and host name are checked all the same.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if config.insecure_skip_tls_verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -214,5 +221,6 @@ def _warnings(answer: aiohttp.ClientResponse) -> tuple[str, ...]:
     """The quoted text of each `Warning: 299 - "text"` header."""
     values = answer.headers.getall("Warning", [])
     return tuple(
-        value.partition(' "')[2].rstrip('"').replace('\\"', '"') or value for value in values
+        re.sub(r"\\(.)", r"\1", value.partition(' "')[2].removesuffix('"')) or value
+        for value in values
     )

@@ -9,7 +9,7 @@ Rules:
   was stopped or stuck meanwhile.
 - Every write is a compare-and-swap on the record that was looked at.
 - A Lease that is deleted while it is held still counts for whoever has seen it; the holder notices
-  at its next renewal and stands again. Only a process that starts in between knows nothing of it.
+  at its next renewal and stands again. Only a process that starts just then knows nothing of it.
 
 This is coordination, not fencing: a request that was under way when the leadership ended can still
 arrive. What must not happen twice is guarded by resource versions.
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.errors import ApiError, Conflict, KubeError, NotFound
 from intact.kube.reflector import Reflector
 from intact.kube.resources import LEASES
 from intact.kube.store import Store
@@ -169,12 +169,13 @@ class Election:
         sent = _monotonic()
         try:
             self._observe(await self._write(self._claim()))
-        except Conflict:  # somebody was faster, or an earlier write of ours arrived after all
+        except ApiError as error:
+            # Somebody was faster or has deleted it, or an earlier write of ours arrived after all.
+            # Look again whatever it is: our own record may be there no more.
             await self._read()
-            return False
-        except NotFound:  # deleted since we saw it
-            self._record = None
-            return False
+            if isinstance(error, Conflict) or self._record is None:
+                return False
+            raise
         self._leads_until = sent + self._timing.renew_deadline
         return self.leads  # an answer may come too late
 
@@ -182,7 +183,14 @@ class Election:
         try:
             self._observe(await self._client.get(LEASES, self._name, self._namespace))
         except NotFound:
-            self._record = None
+            self._forget()
+
+    def _forget(self) -> None:
+        """Deleted: whoever held it may lead for as long as if it had just been renewed."""
+        if self._record is not None and self.holder not in ("", self.identity):
+            duration = self._record.spec.lease_duration_seconds or 0
+            self._claimed_until = _monotonic() + duration
+        self._record = None
 
     def _observe(self, lease: Lease) -> None:
         """The moment of observation counts, and only of a record that is new to us."""
@@ -196,7 +204,7 @@ class Election:
         # While leading, our own answers are newer than what a watch may still bring.
         if not self.leads:
             if new is None:
-                self._record = None
+                self._forget()
             else:
                 self._observe(new)
             self._changed.set()
@@ -229,7 +237,12 @@ class Election:
         )
         with suppress(KubeError, TimeoutError):
             async with asyncio.timeout(_RELEASE_TIMEOUT):
-                self._observe(await self._write(spec))
+                try:
+                    self._observe(await self._write(spec))
+                except Conflict:  # a renewal that was under way when we stopped has arrived
+                    await self._read()
+                    if self.holder == self.identity:
+                        self._observe(await self._write(spec))
 
     async def _write(self, spec: LeaseSpec) -> Lease:
         record = self._record
@@ -243,6 +256,8 @@ class Election:
         if record is None:
             return await self._client.create(LEASES, body, self._namespace)
         metadata["resourceVersion"] = record.metadata.resource_version
+        # Without its UID, the PUT of a Lease that was deleted would create it anew (seen).
+        metadata["uid"] = record.metadata.uid
         return await self._client.update(LEASES, body, self._name, self._namespace)
 
 

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from intact.kube.client import WATCH_SILENCE, Client
 from intact.kube.decoding import DELETED, WatchEvent
-from intact.kube.errors import Gone, KubeError
+from intact.kube.errors import Gone, KubeError, NotFound
 from intact.kube.resources import Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Store, key_of
@@ -58,6 +58,8 @@ class Reflector(Generic[T]):
         self.stats = ReflectorStats()
         self.error: str | None = None
         """Why the store may be behind at this moment; None while all is well."""
+        self.served = True
+        """False if the server does not know the resource: it is looked for again and again."""
         self._client = client
         self._namespace = namespace
         self._labels = labels
@@ -68,32 +70,61 @@ class Reflector(Generic[T]):
         self._version = ""
         self._failures = 0
         self._synced = asyncio.Event()
+        self._attempt: asyncio.Task[None] | None = None
+        self._begin_again = False
+
+    @property
+    def version(self) -> str:
+        """The resource version that the store reflects; empty while everything is listed anew."""
+        return self._version
 
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
+    def list_again(self) -> None:
+        """Read everything afresh, consistently; `wait_synced` then waits for that."""
+        self._version = ""
+        self._synced.clear()
+        if self._attempt is not None:
+            self._begin_again = True
+            self._attempt.cancel()
+
     async def run(self) -> None:
         """Runs until cancelled. Whatever fails is tried again, later and later."""
         while True:
-            events_before = self.stats.events
-            begun = asyncio.get_running_loop().time()
-            error: KubeError | None = None
+            self._attempt = asyncio.create_task(
+                self._list_and_watch(), name=f"reflect {self.resource.full_name}"
+            )
             try:
-                if not self._version:
-                    await self._list()
-                await self._watch()
-            except KubeError as failure:
-                error = failure
-            quiet = self.stats.events == events_before
-            lasted = asyncio.get_running_loop().time() - begun
-            if not quiet or lasted > _STABLE:
-                self._failures = 0
-            elif error is None:
-                error = KubeError("the server ends the watch as soon as it begins")
-            if error is not None:
-                if isinstance(error, Gone) or (quiet and lasted >= self._silence):
-                    self._version = ""
-                await self._recover(error)
+                await self._attempt
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if not self._begin_again or (task is not None and task.cancelling()):
+                    raise
+            if self._begin_again:
+                self._begin_again = False
+                self._version = ""  # a handler may have asked for it in the middle of an event
+
+    async def _list_and_watch(self) -> None:
+        events_before = self.stats.events
+        begun = asyncio.get_running_loop().time()
+        error: KubeError | None = None
+        try:
+            if not self._version:
+                await self._list()
+            await self._watch()
+        except KubeError as failure:
+            error = failure
+        quiet = self.stats.events == events_before
+        lasted = asyncio.get_running_loop().time() - begun
+        if not quiet or lasted > _STABLE:
+            self._failures = 0
+        elif error is None:
+            error = KubeError("the server ends the watch as soon as it begins")
+        if error is not None:
+            if isinstance(error, Gone) or (quiet and lasted >= self._silence):
+                self._version = ""
+            await self._recover(error)
 
     async def _list(self) -> None:
         objects: dict[tuple[str, str], T] = {}
@@ -120,6 +151,7 @@ class Reflector(Generic[T]):
             silence=self._silence,
         ) as events:
             self.error = None
+            self.served = True
             async for event in events:
                 self._apply(event)
 
@@ -142,4 +174,5 @@ class Reflector(Generic[T]):
         if self.error != str(error) or self._failures % _LOG_EVERY == 0:
             log.warning("%s: %s; again in %.1f s", self.resource.full_name, error, delay)
         self.error = str(error)
+        self.served = not isinstance(error, NotFound)
         await asyncio.sleep(delay)

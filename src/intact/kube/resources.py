@@ -6,7 +6,10 @@ from urllib.parse import quote
 
 from intact.model.event import Event
 from intact.model.lease import Lease
+from intact.model.namespace import Namespace
 from intact.model.pod import Pod
+from intact.model.pub import PodUnavailableBudget
+from intact.model.workload import Workload
 
 T = TypeVar("T")
 
@@ -54,3 +57,17 @@ def untyped(
 PODS = Resource(Pod, "", "v1", "pods", "Pod")
 EVENTS = Resource(Event, "", "v1", "events", "Event")
 LEASES = Resource(Lease, "coordination.k8s.io", "v1", "leases", "Lease")
+NAMESPACES = Resource(Namespace, "", "v1", "namespaces", "Namespace", namespaced=False)
+REPLICATION_CONTROLLERS = Resource(
+    Workload, "", "v1", "replicationcontrollers", "ReplicationController"
+)
+REPLICA_SETS = Resource(Workload, "apps", "v1", "replicasets", "ReplicaSet")
+DEPLOYMENTS = Resource(Workload, "apps", "v1", "deployments", "Deployment")
+STATEFUL_SETS = Resource(Workload, "apps", "v1", "statefulsets", "StatefulSet")
+PUBS = Resource(
+    PodUnavailableBudget,
+    "policy.kruise.io",
+    "v1alpha1",
+    "podunavailablebudgets",
+    "PodUnavailableBudget",
+)

@@ -31,6 +31,26 @@ class ObjectMeta(View):
     owner_references: list[OwnerReference] = []
 
 
+class LabelSelectorRequirement(View):
+    key: str
+    operator: str
+    values: list[str] = []
+
+
+class LabelSelector(View):
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+
+class Condition(View):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+    observed_generation: int = 0
+
+
 class Metadata(Protocol):
     """What the Kubernetes layer itself needs of an object's metadata."""
 

@@ -1,12 +1,18 @@
 """Pod."""
 
+import msgspec
+
 from intact.model.base import View
 from intact.model.meta import OwnerReference
 
 
-class PodMeta(View):
-    """A pod's metadata without its annotations: they can be large, and nobody reads them yet."""
+class PodAnnotations(View):
+    """Those that are read; the others can be large."""
 
+    no_protect: str = msgspec.field(default="", name="pub.kruise.io/no-protect")
+
+
+class PodMeta(View):
     name: str
     namespace: str
     uid: str = ""
@@ -14,6 +20,7 @@ class PodMeta(View):
     generation: int = 0
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
+    annotations: PodAnnotations = PodAnnotations()
     owner_references: list[OwnerReference] = []
 
 
@@ -25,6 +32,10 @@ class Container(View):
 class PodSpec(View):
     node_name: str = ""
     containers: list[Container] = []
+    init_containers: list[Container] = []
+
+    def all_containers(self) -> list[Container]:
+        return self.containers + self.init_containers
 
 
 class PodCondition(View):
@@ -35,7 +46,8 @@ class PodCondition(View):
 class ContainerStatus(View):
     name: str
     image: str = ""
-    image_id: str = ""
+    image_id: str = msgspec.field(default="", name="imageID")
+    container_id: str = msgspec.field(default="", name="containerID")
     ready: bool = False
     restart_count: int = 0
 
@@ -44,9 +56,40 @@ class PodStatus(View):
     phase: str = ""
     conditions: list[PodCondition] = []
     container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
+
+    def all_container_statuses(self) -> list[ContainerStatus]:
+        return self.container_statuses + self.init_container_statuses
 
 
 class Pod(View):
     metadata: PodMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+
+class ResizePolicy(View):
+    resource_name: str
+    restart_policy: str
+
+
+class ContainerResources(View):
+    requests: dict[str, int | float | str] = {}
+    limits: dict[str, int | float | str] = {}
+
+
+class ResizableContainer(View):
+    name: str
+    resources: ContainerResources = ContainerResources()
+    resize_policy: list[ResizePolicy] = []
+
+
+class ResizableSpec(View):
+    containers: list[ResizableContainer] = []
+    init_containers: list[ResizableContainer] = []
+
+
+class ResizablePod(View):
+    """A pod as a resize request sees it. Stores do not keep resources."""
+
+    spec: ResizableSpec = ResizableSpec()

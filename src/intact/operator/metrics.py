@@ -4,48 +4,94 @@ Values are read from the parts themselves at each scrape: nothing is kept twice,
 with the thing that it describes. docs/reference/metrics.md lists them all; a test compares.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from prometheus_client import CollectorRegistry, generate_latest
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from intact.budget.ledger import Decision
+from intact.budget.settings import Enforcement
 from intact.kube.decoding import decoders
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
+from intact.model.admission import AdmissionResponse
+from intact.operator.gate import Asked
+from intact.operator.pub import PubReplica
+from intact.operator.pub_index import Entry
+from intact.operator.webhook_server import Handler
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Metrics:
     """The registry of one process."""
 
-    def __init__(self, reflectors: Sequence[Reflector[Any]], election: Election) -> None:
-        self._reflectors = reflectors
+    def __init__(self, election: Election) -> None:
         self._election = election
+        self._reflectors: Callable[[], Sequence[Reflector[Any]]] = list
+        self._pub: PubReplica | None = None
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
         GCCollector(registry=self._registry)
+        self._decisions = Counter(
+            "intact_gate_decisions",
+            "Decisions of budgets, by operation, answer and reason.",
+            ["operation", "answer", "reason"],
+            registry=self._registry,
+        )
+        self._latency = Histogram(
+            "intact_gate_decision_seconds",
+            "Time from an admission review to its answer.",
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
         self._registry.register(self)
+
+    def show_reflectors(self, reflectors: Callable[[], Sequence[Reflector[Any]]]) -> None:
+        self._reflectors = reflectors
+
+    def show_pub(self, replica: PubReplica) -> None:
+        self._pub = replica
+
+    def observe(self, asked: Asked, _entry: Entry, decision: Decision, mode: Enforcement) -> None:
+        """Count a decision of the gate."""
+        answer = "allowed"
+        if not decision.allowed:
+            answer = {"Enforce": "denied", "Warn": "warned", "Audit": "audited"}[mode]
+        self._decisions.labels(asked.operation, answer, decision.reason).inc()
+
+    def timed(self, review: Handler) -> Handler:
+        """The same handler, with its time taken."""
+
+        async def timed(raw: msgspec.Raw) -> AdmissionResponse:
+            with self._latency.time():
+                return await review(raw)
+
+        return timed
 
     def render(self) -> bytes:
         """In the text format of Prometheus."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        yield GaugeMetricFamily(
-            "intact_leader",
-            "1 while this replica leads, 0 otherwise.",
-            value=float(self._election.leads),
+        yield _gauge(
+            "intact_leader", "1 while this replica leads, 0 otherwise.", self._election.leads
         )
-        yield CounterMetricFamily(
+        yield _counter(
             "intact_leader_transitions",
             "How often this replica has begun to lead.",
-            value=self._election.transitions,
+            self._election.transitions,
         )
         yield from self._of_reflectors()
+        if self._pub is not None:
+            yield from _of_budgets(self._pub)
+            yield from _of_work(self._pub)
 
     def _of_reflectors(self) -> Iterable[Metric]:
         objects = GaugeMetricFamily(
@@ -68,7 +114,7 @@ class Metrics:
             "Objects left out because they do not have the expected shape.",
             labels=["resource"],
         )
-        for reflector in self._reflectors:
+        for reflector in self._reflectors():
             labels = [reflector.resource.full_name]
             objects.add_metric(labels, len(reflector.store))
             synced.add_metric(labels, float(reflector.store.synced))
@@ -77,3 +123,60 @@ class Metrics:
             restarts.add_metric(labels, reflector.stats.restarts)
             undecodable.add_metric(labels, decoders(reflector.resource).undecodable)
         yield from (objects, synced, lists, events, restarts, undecodable)
+
+
+def _of_budgets(pub: PubReplica) -> Iterable[Metric]:
+    modes = GaugeMetricFamily("intact_budgets", "Budgets by what they count.", labels=["mode"])
+    labels = ["namespace", "budget"]
+    total = GaugeMetricFamily(
+        "intact_budget_total_units", "Pods or groups that there should be.", labels=labels
+    )
+    available = GaugeMetricFamily(
+        "intact_budget_available_units", "Pods or groups that are available.", labels=labels
+    )
+    allowed = GaugeMetricFamily(
+        "intact_budget_allowed_units", "Pods or groups that may go now.", labels=labels
+    )
+    counted = {"pods": 0, "groups": 0}
+    for key, entry in pub.index.entries.items():
+        status = entry.budget.status
+        counted["pods" if entry.group_key is None else "groups"] += 1
+        total.add_metric(key, status.total_replicas)
+        available.add_metric(key, status.current_available)
+        allowed.add_metric(key, status.unavailable_allowed)
+    for mode, number in counted.items():
+        modes.add_metric([mode], number)
+    yield from (modes, total, available, allowed)
+
+
+def _of_work(pub: PubReplica) -> Iterable[Metric]:
+    commits, recounter = pub.commits, pub.recounter
+    yield _counter("intact_gate_commits", "Writes of the gate to budgets.", commits.commits)
+    yield _counter(
+        "intact_gate_committed_admissions",
+        "Admissions stored by those writes.",
+        commits.committed,
+    )
+    yield _counter(
+        "intact_gate_conflicts",
+        "Writes that came too late and were decided again.",
+        commits.conflicts,
+    )
+    yield _counter("intact_recount_writes", "Writes of the recount to budgets.", recounter.writes)
+    yield _counter(
+        "intact_recount_conflicts",
+        "Recounts that came too late and were made again.",
+        recounter.conflicts,
+    )
+    depth = GaugeMetricFamily("intact_queue_depth", "Keys that wait for work.", labels=["queue"])
+    for queue in (pub.recounts, pub.gatings):
+        depth.add_metric([queue.name], len(queue))
+    yield depth
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value=float(value))
+
+
+def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(name, text, value=value)

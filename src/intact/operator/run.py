@@ -9,58 +9,140 @@ import uuid
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.config import Config
+from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PODS
 from intact.kube.store import Store
 from intact.operator import health
+from intact.operator.errors import StartError
+from intact.operator.install import install
 from intact.operator.metrics import Metrics
+from intact.operator.pub import PubReplica
+from intact.operator.registration import GATE_PATH, VALIDATE_PUB_PATH
+from intact.operator.webhook_server import Handler
+from intact.operator.webhooks import Webhooks
 
 log = logging.getLogger(__name__)
 
 LEASE = "intact"
+CONTROLLERS = ("pub",)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     config: Config
-    http_host: str
-    http_port: int
+    http: tuple[str, int]
+    webhook: tuple[str, int] | None = None
+    """Where admission reviews are answered; None if they are not."""
+    webhook_service: tuple[str, str] | None = None
+    """Namespace and name of the Service in front of it."""
+    controllers: tuple[str, ...] = CONTROLLERS
+    install: bool = False
 
 
 async def run(options: Options) -> None:
     """Runs until SIGTERM or SIGINT."""
     transport = HttpTransport(options.config)
+    stopped = _on_signals()
     async with Client(transport) as client:
         # A config that can never work ends the process here; a server that is away is waited for.
         await transport.prepare()
-        reflector = Reflector(client, PODS, Store())
-        election = Election(client, options.config.namespace, LEASE, _identity())
-        app = health.application(
-            {"pods": lambda: _problem_of(reflector), "lease": lambda: election.error},
-            Metrics([reflector], election),
-        )
-        async with health.serving(app, options.http_host, options.http_port) as addresses:
+        if options.install:
+            try:
+                await install(client)
+            except KubeError as error:
+                raise StartError(f"cannot install: {error}") from error
+        identity = _identity()
+        election = Election(client, options.config.namespace, LEASE, identity)
+        house = _House(client, options, election, identity)
+        app = health.application(house.checks(), house.metrics)
+        async with health.serving(app, *options.http) as addresses:
             log.info("serving http on %s", ", ".join(addresses))
-            async with _background(reflector.run(), election.run(_lead)):
-                await _terminated()
+            async with _background(*house.parts()):
+                await stopped.wait()
                 log.info("stopping")
 
 
-async def _lead() -> None:
-    """There is nothing to lead yet but the lease itself."""
-    await asyncio.Event().wait()
+class _House:
+    """The parts of one process, put together."""
+
+    def __init__(self, client: Client, options: Options, election: Election, identity: str) -> None:
+        self._election = election
+        self._pub: PubReplica | None = None
+        self._pods: Reflector[Any] = Reflector(client, PODS, Store())
+        self.webhooks: Webhooks | None = None
+        self.metrics = Metrics(election)
+        handlers: dict[str, Handler] = {}
+        if "pub" in options.controllers:
+            self._pub = PubReplica(
+                client,
+                identity,
+                now=_now,
+                leads=lambda: election.leads,
+                observe=self.metrics.observe,
+            )
+            handlers[GATE_PATH] = self.metrics.timed(self._pub.gate.review)
+            handlers[VALIDATE_PUB_PATH] = self._pub.validation.review
+            self.metrics.show_pub(self._pub)
+        self.metrics.show_reflectors(self.reflectors)
+        if options.webhook is not None and handlers:
+            self.webhooks = Webhooks(
+                client,
+                options.config.namespace,
+                handlers,
+                options.webhook,
+                options.webhook_service,
+            )
+
+    def reflectors(self) -> list[Reflector[Any]]:
+        return self._pub.reflectors if self._pub else [self._pods]
+
+    def checks(self) -> dict[str, health.Check]:
+        """One line of /readyz for each. Kinds that are found later are not waited for."""
+        checks: dict[str, health.Check] = {
+            reflector.resource.full_name: partial(_problem_of, reflector)
+            for reflector in self.reflectors()
+        }
+        checks["lease"] = lambda: self._election.error
+        if self.webhooks is not None:
+            checks["webhooks"] = self.webhooks.problem
+        return checks
+
+    def parts(self) -> list[Coroutine[Any, Any, None]]:
+        """What runs in the background."""
+        parts = [self._pub.run() if self._pub else self._pods.run()]
+        if self.webhooks is not None:
+            parts.append(self.webhooks.run())
+        return [*parts, self._election.run(self._lead)]
+
+    async def _lead(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            if self.webhooks is not None:
+                group.create_task(self.webhooks.keep_registered())
+            if self._pub is not None:
+                group.create_task(self._pub.lead())
+            else:
+                await asyncio.Event().wait()
 
 
 def _problem_of(reflector: Reflector[Any]) -> str | None:
+    if not reflector.served:
+        return None  # nobody can have made any
     if reflector.error:
         return reflector.error
     return None if reflector.store.synced else "not listed yet"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _identity() -> str:
@@ -78,9 +160,10 @@ async def _background(*parts: Coroutine[Any, Any, None]) -> AsyncGenerator[None,
             task.cancel()
 
 
-async def _terminated() -> None:
-    stop = asyncio.Event()
+def _on_signals() -> asyncio.Event:
+    """Set by SIGTERM and SIGINT."""
+    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await stop.wait()
+        loop.add_signal_handler(number, stopped.set)
+    return stopped

@@ -63,7 +63,6 @@ def test_a_pod_is_read_in_part() -> None:
     assert pod.status.container_statuses[0].restart_count == 3
 
 
-@pytest.mark.xfail(reason="ContainerStatus.image_id is read from imageId, not from imageID")
 def test_the_image_id_of_a_container() -> None:
     """Kubernetes spells it `imageID`."""
     body = b"""{"metadata": {"name": "p", "namespace": "ns"},

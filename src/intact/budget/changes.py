@@ -1,0 +1,127 @@
+"""In-place changes of a pod: which of them can make it unavailable, and when they are over."""
+
+import re
+
+from intact.budget.pods import UNAVAILABLE_LABEL_PREFIX, is_marked_unavailable, is_ready
+from intact.model.pod import ContainerStatus, Pod, ResizableContainer, ResizablePod
+from intact.model.pub import ContainerMark, LedgerRecord
+
+
+def restarted_containers(old: Pod, new: Pod) -> dict[str, ContainerMark]:
+    """The containers that an update restarts: those with another image."""
+    images = {container.name: container.image for container in old.spec.all_containers()}
+    return mark_containers(
+        old,
+        {
+            container.name: container.image
+            for container in new.spec.all_containers()
+            if images.get(container.name, container.image) != container.image
+        },
+    )
+
+
+def restarting_resizes(old: ResizablePod, new: ResizablePod) -> dict[str, str]:
+    """The containers that a resize restarts, as `mark_containers` takes them."""
+    before = {one.name: one for one in old.spec.containers + old.spec.init_containers}
+    restarted = {}
+    for container in new.spec.containers + new.spec.init_containers:
+        known = before.get(container.name)
+        changed = _changed_resources(known, container) if known else set()
+        if any(
+            policy.restart_policy == "RestartContainer" and policy.resource_name in changed
+            for policy in container.resize_policy
+        ):
+            restarted[container.name] = ""
+    return restarted
+
+
+def _changed_resources(old: ResizableContainer, new: ResizableContainer) -> set[str]:
+    changed = set()
+    for one, two in (
+        (old.resources.requests, new.resources.requests),
+        (old.resources.limits, new.resources.limits),
+    ):
+        changed |= {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
+    return changed
+
+
+def mark_containers(pod: Pod, wanted: dict[str, str]) -> dict[str, ContainerMark]:
+    """These containers as they run now, to be told from what will run later."""
+    statuses = {status.name: status for status in pod.status.all_container_statuses()}
+    marks = {}
+    for name, image in wanted.items():
+        found = statuses.get(name) or ContainerStatus(name=name)
+        marks[name] = ContainerMark(
+            container_id=found.container_id,
+            image_id=found.image_id,
+            image=found.image,
+            wanted=image,
+        )
+    return marks
+
+
+def is_newly_marked(old: Pod, new: Pod) -> bool:
+    """Whether an update takes a pod out of service by a label."""
+    return any(
+        key.startswith(UNAVAILABLE_LABEL_PREFIX) and key not in old.metadata.labels
+        for key in new.metadata.labels
+    )
+
+
+def has_begun(record: LedgerRecord, pod: Pod) -> bool:
+    """Whether the pod's spec has what the change asked for, so that it did take place."""
+    images = {container.name: container.image for container in pod.spec.all_containers()}
+    return all(mark.wanted in ("", images.get(name)) for name, mark in record.containers.items())
+
+
+def is_over(record: LedgerRecord, pod: Pod) -> bool:
+    """Whether an in-place change has come to its end: what it brought runs, and is ready.
+
+    Without containers the change was the unavailable label, which from then on speaks for itself.
+    """
+    if not record.containers:
+        return is_marked_unavailable(pod)
+    if not is_ready(pod):
+        return False
+    images = {container.name: container.image for container in pod.spec.all_containers()}
+    statuses = {status.name: status for status in pod.status.all_container_statuses()}
+    return all(
+        name in statuses and _runs_anew(mark, statuses[name], images.get(name, ""))
+        for name, mark in record.containers.items()
+    )
+
+
+def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str) -> bool:
+    """Another container than the one that was marked, and of another image.
+
+    Image names say little: a status may show another tag of the same image, or a bare digest. So
+    the name that the spec asks for, another image ID, or another name than before will all do.
+    """
+    if mark.container_id and status.container_id == mark.container_id:
+        return False
+    if not status.ready:
+        return False
+    if not mark.wanted:  # other resources, the same image: a restart is all there is to see
+        return True
+    return (
+        same_image(status.image, image)
+        or status.image_id != mark.image_id
+        or not same_image(status.image, mark.image)
+    )
+
+
+_DEFAULT_TAG = re.compile(r"^[^@]+/[^@:/]+$")
+
+
+def same_image(one: str, two: str) -> bool:
+    return _normalised(one) == _normalised(two)
+
+
+def _normalised(image: str) -> str:
+    """With the registry, library and tag that may be left out."""
+    first, slash, _ = image.partition("/")
+    if not slash:
+        image = f"docker.io/library/{image}"
+    elif not ("." in first or ":" in first or first == "localhost"):
+        image = f"docker.io/{image}"
+    return f"{image}:latest" if _DEFAULT_TAG.match(image) else image

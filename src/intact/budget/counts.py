@@ -1,0 +1,158 @@
+"""Live counts of one budget: kept up to date with each pod, never recomputed.
+
+A unit is a pod, or, in group mode, a group; a pod without the group label is a unit of its own.
+Every operation costs the same however many pods there are.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod as the counts see it."""
+
+    owner: str
+    """UID of the owner whose scale says how many of these there should be; empty if nobody."""
+    available: bool
+    group: str | None = None
+    present: bool = True
+    """Not terminating and not finished: it stands for one of its owner's replicas."""
+
+
+@dataclass(slots=True)
+class _Group:
+    pods: int = 0
+    available: int = 0
+
+
+class Counts:
+    def __init__(self, need: int | None) -> None:
+        """`need` is the available pods that a group needs; None counts pods."""
+        self.need = need
+        self.unavailable_groups: dict[str, None] = {}
+        """Groups that are here and not available, in the order in which that was found."""
+        self.surplus: dict[str, int] = {}
+        self.owners: dict[str, int] = {}
+        """Present pods by owner; an owner stays as long as any pod of it is known."""
+        self._members: dict[str, Member] = {}
+        self._by_owner: dict[str, int] = {}
+        self._groups: dict[str, _Group] = {}
+        self._ledger: frozenset[str] = frozenset()
+        self._single_available = 0
+        self._single = 0
+        self._single_present = 0
+
+    def put(self, uid: str, member: Member) -> bool:
+        """True if that changed anything."""
+        if self._members.get(uid) == member:
+            return False
+        self.remove(uid)
+        self._members[uid] = member
+        self._count(uid, member, +1)
+        return True
+
+    def remove(self, uid: str) -> None:
+        member = self._members.pop(uid, None)
+        if member is not None:
+            self._count(uid, member, -1)
+
+    @property
+    def ledger(self) -> frozenset[str]:
+        return self._ledger
+
+    def set_ledger(self, uids: Iterable[str]) -> None:
+        """The pods that are recorded, and so unavailable whatever they say themselves."""
+        new = frozenset(uids)
+        changed = [(uid, self._members[uid]) for uid in new ^ self._ledger if uid in self._members]
+        for uid, member in changed:
+            self._count(uid, member, -1)
+        self._ledger = new
+        for uid, member in changed:
+            self._count(uid, member, +1)
+
+    @property
+    def units(self) -> int:
+        return len(self._groups) + self._single
+
+    @property
+    def available(self) -> int:
+        """Available units."""
+        return len(self._groups) - len(self.unavailable_groups) + self._single_available
+
+    @property
+    def single_present(self) -> int:
+        """Pods that are units of their own and stand for a replica."""
+        return self._single_present
+
+    @property
+    def pods(self) -> int:
+        return len(self._members)
+
+    @property
+    def largest_group(self) -> int:
+        return max((group.pods for group in self._groups.values()), default=0)
+
+    @property
+    def groups(self) -> Collection[str]:
+        return self._groups.keys()
+
+    def pods_by_owner(self) -> dict[str, int]:
+        """All pods by owner, present or not."""
+        return self._by_owner
+
+    def uids_of(self, owner: str) -> list[str]:
+        return [uid for uid, member in self._members.items() if member.owner == owner]
+
+    def available_without(self, uids: Iterable[str]) -> int:
+        """Available units if these pods were recorded as well."""
+        singles = 0
+        groups: dict[str, int] = {}
+        for uid in uids:
+            member = self._members.get(uid)
+            if member is None or not member.available or uid in self._ledger:
+                continue
+            if self.need is not None and member.group is not None:
+                groups[member.group] = groups.get(member.group, 0) + 1
+            else:
+                singles += 1
+        lost = sum(
+            name not in self.unavailable_groups and self._groups[name].available - gone < self.need
+            for name, gone in groups.items()
+            if self.need is not None
+        )
+        return self.available - singles - lost
+
+    def _count(self, uid: str, member: Member, sign: int) -> None:
+        _add(self._by_owner, member.owner, sign)
+        self.owners[member.owner] = self.owners.get(member.owner, 0) + sign * member.present
+        if member.owner not in self._by_owner:
+            del self.owners[member.owner]
+        available = member.available and uid not in self._ledger
+        if self.need is None or member.group is None:
+            self._single += sign
+            self._single_available += sign * available
+            self._single_present += sign * member.present
+        else:
+            self._count_group(member.group, sign, sign * available, self.need)
+
+    def _count_group(self, name: str, pods: int, available: int, need: int) -> None:
+        group = self._groups.setdefault(name, _Group())
+        group.pods += pods
+        group.available += available
+        self.surplus.pop(name, None)
+        if not group.pods:
+            del self._groups[name]
+            self.unavailable_groups.pop(name, None)
+        elif group.available < need:
+            self.unavailable_groups.setdefault(name)
+        else:
+            self.unavailable_groups.pop(name, None)
+            if group.available > need:
+                self.surplus[name] = group.available - need
+
+
+def _add(counts: dict[str, int], key: str, number: int) -> None:
+    counts[key] = counts.get(key, 0) + number
+    if not counts[key]:
+        del counts[key]

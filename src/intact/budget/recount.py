@@ -1,0 +1,143 @@
+"""The recount: from live counts to the next status of a budget.
+
+Two rules:
+- Only the recount clears the ledger, and only of what its own store has seen: the pod is gone, is
+  terminating, or has come to the end of its change; or of a record that outlived its time.
+- A recount looks at pods that are at least as new as those of every recount before it, whoever
+  made that. Otherwise a new leader with an older store could count a pod that is gone, and whose
+  record is cleared already.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from intact.budget import changes, pods
+from intact.budget.amounts import desired_available
+from intact.budget.counts import Counts
+from intact.budget.ledger import Operation, expires_at, is_expired, names_by_operation
+from intact.model.pod import Pod
+from intact.model.pub import Ledger, LedgerRecord, PodUnavailableBudget, PubSpec, PubStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """How many units there should be."""
+
+    total: int | None = None
+    """None if nobody says so: then what is there counts."""
+    released: tuple[str, ...] = ()
+    """Owners that want no pods any more."""
+    missing: bool = False
+    """Some owner has fewer pods than it wants."""
+    problem: str = ""
+    """Why the total is not known; the budget then allows nothing."""
+
+
+def is_current(budget: PodUnavailableBudget, seen: str) -> bool:
+    """Whether pods as of this version are new enough to recount the budget."""
+    before = budget.status.ledger.seen
+    return not before or (seen.isdigit() and int(seen) >= int(before))
+
+
+def unseen(
+    records: Mapping[str, LedgerRecord],
+    find: Callable[[str], Pod | None],
+    seen: str,
+    now: datetime,
+) -> tuple[dict[str, LedgerRecord], list[str]]:
+    """The records that stay, and the names of pods that did not go in time.
+
+    `find` returns the pod of a name, in the store as of version `seen`.
+    """
+    kept: dict[str, LedgerRecord] = {}
+    overdue: list[str] = []
+    for uid, record in records.items():
+        pod = find(record.name)
+        if pod is None or pod.metadata.uid != uid:
+            # Not in the store: gone, unless the store is too old to have seen it come.
+            if int(record.resource_version or 0) > int(seen or 0):
+                kept[uid] = record
+            continue
+        if pods.is_terminating(pod) or pods.is_finished(pod):
+            continue
+        if record.operation == Operation.UPDATE:
+            if _is_waited_for(record, pod, now):
+                kept[uid] = record
+        elif not is_expired(record, now):
+            kept[uid] = record
+        else:
+            overdue.append(record.name)
+    return kept, overdue
+
+
+def _is_waited_for(record: LedgerRecord, pod: Pod, now: datetime) -> bool:
+    """An update that took place is waited for as long as it takes, one that did not for a while."""
+    if changes.is_over(record, pod):
+        return False
+    took_place = bool(record.containers) and changes.has_begun(record, pod)
+    return took_place or not is_expired(record, now)
+
+
+def recount(
+    budget: PodUnavailableBudget,
+    counts: Counts,
+    expectation: Expectation,
+    records: Mapping[str, LedgerRecord],
+    seen: str,
+) -> PubStatus:
+    """The next status, without conditions. `counts` have these records as their ledger."""
+    absent = _absent_groups(budget, counts, expectation, records)
+    total = counts.units + len(absent) if expectation.total is None else expectation.total
+    desired = desired_of(budget.spec, total)
+    allowed = 0 if expectation.problem else max(0, counts.available - desired)
+    ledger = Ledger(
+        pods=dict(records),
+        unavailable_groups=[*counts.unavailable_groups, *absent],
+        surplus=dict(counts.surplus),
+        released=list(expectation.released),
+        seen=seen,
+    )
+    names = names_by_operation(ledger)
+    return PubStatus(
+        observed_generation=budget.metadata.generation,
+        unavailable_allowed=allowed,
+        current_available=counts.available,
+        desired_available=desired,
+        total_replicas=total,
+        unavailable_replicas=max(0, total - counts.available),
+        disrupted_pods=names["disrupted_pods"],
+        unavailable_pods=names["unavailable_pods"],
+        ledger=ledger,
+    )
+
+
+def desired_of(spec: PubSpec, total: int) -> int:
+    """How many units must stay available. Of nothing, nothing has to."""
+    if not total:
+        return 0
+    both = spec.pod_group_policy is not None
+    return desired_available(spec.max_unavailable, spec.min_available, total, both=both)
+
+
+def _absent_groups(
+    budget: PodUnavailableBudget,
+    counts: Counts,
+    expectation: Expectation,
+    records: Mapping[str, LedgerRecord],
+) -> list[str]:
+    """Groups without a single pod that are still expected back.
+
+    They are known from the last status, or from a record. As long as some owner has fewer pods than
+    it wants, they may be what is missing; once all owners have their pods, they are history.
+    """
+    if counts.need is None or not expectation.missing:
+        return []
+    known = [*budget.status.ledger.unavailable_groups]
+    known += [record.group for record in records.values() if record.group is not None]
+    return [name for name in dict.fromkeys(known) if name not in counts.groups]
+
+
+def next_expiry(records: Iterable[LedgerRecord], now: datetime) -> datetime | None:
+    """When the next record outlives its time; None if none will."""
+    return min((moment for moment in map(expires_at, records) if moment > now), default=None)

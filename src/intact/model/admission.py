@@ -1,0 +1,53 @@
+"""AdmissionReview, of admission.k8s.io/v1: what the API server asks and what it is answered."""
+
+import msgspec
+
+from intact.model.base import View
+from intact.model.status import Status
+
+NULL = msgspec.Raw(b"null")
+
+
+class GroupVersionKind(View):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class GroupVersionResource(View):
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+
+class UserInfo(View):
+    username: str = ""
+    groups: list[str] = []
+
+
+class AdmissionRequest(View):
+    """A request whose objects stay raw until the type is known. What is not there is `null`."""
+
+    uid: str
+    operation: str = ""
+    kind: GroupVersionKind = GroupVersionKind()
+    resource: GroupVersionResource = GroupVersionResource()
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    user_info: UserInfo = UserInfo()
+    dry_run: bool = False
+    options: msgspec.Raw = NULL
+    object: msgspec.Raw = NULL
+    old_object: msgspec.Raw = NULL
+
+
+class AdmissionResponse(View):
+    allowed: bool
+    uid: str = ""
+    """Set by the server that sends the answer."""
+    status: Status | None = None
+    warnings: list[str] = []
+    patch: str = ""
+    """A JSON patch in base64."""
+    patch_type: str = ""

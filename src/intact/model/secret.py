@@ -1,0 +1,10 @@
+"""Secret."""
+
+from intact.model.base import View
+from intact.model.meta import ObjectMeta
+
+
+class Secret(View):
+    metadata: ObjectMeta
+    data: dict[str, str] = {}
+    """Values in base64."""

@@ -1,0 +1,113 @@
+"""What the operator may do in a cluster: no more than it needs.
+
+The kinds of workloads that a `targetRef` may name are not known beforehand. All of them may be
+asked for their scale; to be followed as well, a kind is added to the ClusterRole `intact-owners`, by
+a ClusterRole with the label that it gathers.
+"""
+
+from typing import Any
+
+from intact.operator import certificates, registration
+from intact.operator.names import LABELS, LEASE, OPERATOR
+
+Json = dict[str, Any]
+
+RBAC = "rbac.authorization.k8s.io"
+OWNERS_ROLE = "intact-owners"
+OWNERS_LABEL = "intact.dev/aggregate-to-owners"
+READ = ["get", "list", "watch"]
+
+
+def access(namespace: str) -> list[Json]:
+    """The account, its roles and their bindings."""
+    return [
+        _object("v1", "ServiceAccount", OPERATOR, namespace),
+        _role("ClusterRole", OPERATOR, "", _cluster_rules()),
+        {
+            **_object(f"{RBAC}/v1", "ClusterRole", OWNERS_ROLE, ""),
+            "aggregationRule": {
+                "clusterRoleSelectors": [{"matchLabels": {OWNERS_LABEL: "true"}}],
+            },
+        },
+        _leader_worker_sets(),
+        _role("Role", OPERATOR, namespace, _own_rules()),
+        _binding("ClusterRoleBinding", OPERATOR, OPERATOR, namespace),
+        _binding("ClusterRoleBinding", OWNERS_ROLE, OWNERS_ROLE, namespace),
+        _binding("RoleBinding", OPERATOR, OPERATOR, namespace),
+    ]
+
+
+def _cluster_rules() -> list[Json]:
+    return [
+        _rule("", ["pods", "replicationcontrollers"], READ),
+        # The label that sends a namespace's pods through the gate.
+        _rule("", ["namespaces"], [*READ, "patch"]),
+        _rule("apps", ["deployments", "replicasets", "statefulsets"], READ),
+        _rule("*", ["*/scale"], ["get"]),
+        _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
+        _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
+        # As a dry run: whether a namespace's pods are really gated.
+        _rule("", ["pods/eviction"], ["create"]),
+        _rule("", ["events"], ["create", "patch"]),
+        # A name cannot be asked for where there is none yet, so creation is not bound to it.
+        _rule("admissionregistration.k8s.io", ["validatingwebhookconfigurations"], ["create"]),
+        {
+            **_rule(
+                "admissionregistration.k8s.io",
+                ["validatingwebhookconfigurations"],
+                [*READ, "update"],
+            ),
+            "resourceNames": [registration.NAME],
+        },
+    ]
+
+
+def _leader_worker_sets() -> Json:
+    role = _role(
+        "ClusterRole",
+        "intact-owners-leaderworkerset",
+        "",
+        [_rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], READ)],
+    )
+    role["metadata"]["labels"][OWNERS_LABEL] = "true"
+    return role
+
+
+def _own_rules() -> list[Json]:
+    return [
+        _rule("coordination.k8s.io", ["leases"], ["create"]),
+        {
+            **_rule("coordination.k8s.io", ["leases"], [*READ, "update"]),
+            "resourceNames": [LEASE],
+        },
+        _rule("", ["secrets"], ["create"]),
+        {**_rule("", ["secrets"], ["get", "update"]), "resourceNames": [certificates.SECRET]},
+    ]
+
+
+def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
+    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
+
+
+def _object(api_version: str, kind: str, name: str, namespace: str) -> Json:
+    metadata: Json = {"name": name, "labels": dict(LABELS)}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def _role(kind: str, name: str, namespace: str, rules: list[Json]) -> Json:
+    return {**_object(f"{RBAC}/v1", kind, name, namespace), "rules": rules}
+
+
+def _binding(kind: str, name: str, role: str, namespace: str) -> Json:
+    in_namespace = namespace if kind == "RoleBinding" else ""
+    return {
+        **_object(f"{RBAC}/v1", kind, name, in_namespace),
+        "roleRef": {
+            "apiGroup": RBAC,
+            "kind": kind.removesuffix("Binding"),
+            "name": role,
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": OPERATOR, "namespace": namespace}],
+    }

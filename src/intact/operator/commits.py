@@ -1,0 +1,135 @@
+"""Group commit: admissions that wait on the same budget are decided together and stored at once.
+
+An allowance counts only once its status is stored under the version that it was decided on. Whoever
+loses that race reads the budget afresh and decides everything that waits again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from intact.budget.ledger import Decision, Operation, Reason, Subject, decide
+from intact.kube.client import Client
+from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.resources import PUBS
+from intact.kube.store import Key
+from intact.model.pub import PodUnavailableBudget
+from intact.operator.pub_index import Entry, PubIndex
+from intact.operator.pub_status import newer, status_body
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 20
+FREE = Decision(True, Reason.RELEASED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    subject: Subject
+    operation: Operation
+    answer: asyncio.Future[Decision]
+
+
+class Commits:
+    def __init__(self, client: Client, index: PubIndex, *, now: Callable[[], datetime]) -> None:
+        self.commits = 0
+        self.committed = 0
+        """Admissions that were stored; divided by `commits`, admissions per commit."""
+        self.conflicts = 0
+        self._client = client
+        self._index = index
+        self._now = now
+        self._waiting: dict[Key, list[_Waiting]] = {}
+        self._workers: dict[Key, asyncio.Task[None]] = {}
+
+    def preview(self, entry: Entry, subject: Subject, operation: Operation) -> Decision:
+        """What the answer would be now, with nothing stored."""
+        return self._decide(entry, entry.budget, subject, operation)
+
+    async def commit(self, key: Key, subject: Subject, operation: Operation) -> Decision:
+        """Decide, and return once what was decided is stored."""
+        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, []).append(_Waiting(subject, operation, answer))
+        if key not in self._workers:
+            self._workers[key] = asyncio.create_task(self._work(key), name=f"commit {key}")
+        return await answer
+
+    async def _work(self, key: Key) -> None:
+        try:
+            while batch := self._waiting.pop(key, None):
+                try:
+                    decisions = await self._store(key, batch)
+                except KubeError as error:
+                    decisions = [_unwritable(key, error)] * len(batch)
+                for waiting, decision in zip(batch, decisions, strict=True):
+                    if not waiting.answer.done():
+                        waiting.answer.set_result(decision)
+        finally:
+            del self._workers[key]
+            for waiting in self._waiting.pop(key, ()):
+                waiting.answer.cancel()
+
+    async def _store(self, key: Key, batch: list[_Waiting]) -> list[Decision]:
+        for _ in range(_ATTEMPTS):
+            entry = self._index.entries.get(key)
+            if entry is None:
+                return [FREE] * len(batch)
+            budget = base = entry.budget
+            decisions = []
+            for waiting in batch:
+                decision = self._decide(entry, budget, waiting.subject, waiting.operation)
+                decisions.append(decision)
+                if decision.status is not None:
+                    budget = msgspec.structs.replace(budget, status=decision.status)
+            if budget is base:
+                return decisions
+            try:
+                stored = await self._write(base, budget)
+            except Conflict:
+                self.conflicts += 1
+                await self._refresh(entry)
+            except NotFound:
+                return [FREE] * len(batch)
+            else:
+                self.commits += 1
+                self.committed += sum(decision.status is not None for decision in decisions)
+                entry.budget = newer(entry.budget, stored)
+                return decisions
+        return [_contended(key)] * len(batch)
+
+    def _decide(
+        self, entry: Entry, budget: PodUnavailableBudget, subject: Subject, operation: Operation
+    ) -> Decision:
+        counted = entry.counts.ledger
+        unknown = [uid for uid in budget.status.ledger.pods if uid not in counted]
+        live = entry.counts.available_without(unknown)
+        return decide(budget, subject, operation, self._now(), live)
+
+    async def _write(
+        self, base: PodUnavailableBudget, budget: PodUnavailableBudget
+    ) -> PodUnavailableBudget:
+        meta = base.metadata
+        body = status_body(base, budget.status)
+        return await self._client.update(
+            PUBS, body, meta.name, meta.namespace, subresource="status"
+        )
+
+    async def _refresh(self, entry: Entry) -> None:
+        meta = entry.budget.metadata
+        found = await self._client.get(PUBS, meta.name, meta.namespace)
+        if found.metadata.uid == meta.uid:
+            entry.budget = newer(entry.budget, found)
+
+
+def _unwritable(key: Key, error: KubeError) -> Decision:
+    message = f"The budget {key[1]} cannot be written now: {error}"
+    return Decision(False, Reason.UNWRITABLE, message)
+
+
+def _contended(key: Key) -> Decision:
+    message = f"Too many others write to the budget {key[1]}; try again in a moment."
+    return Decision(False, Reason.UNWRITABLE, message)

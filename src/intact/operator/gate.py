@@ -1,0 +1,262 @@
+"""The gate: may this pod go, or change, now?
+
+Reached only by requests of gated namespaces (see the registrations). A denial is 429 with the cause
+`DisruptionBudget`, as the Eviction API's own: `kubectl drain` then waits and tries again.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from intact.budget import changes
+from intact.budget import pods as pod_facts
+from intact.budget.ledger import Decision, Operation, Subject
+from intact.budget.settings import Enforcement, enforcement, protected_operations
+from intact.kube.client import Client
+from intact.kube.errors import NotFound
+from intact.kube.events import EventRecorder
+from intact.kube.resources import PODS
+from intact.kube.store import Store
+from intact.model.admission import AdmissionRequest, AdmissionResponse
+from intact.model.event import ObjectReference
+from intact.model.namespace import Namespace
+from intact.model.pod import Pod, ResizablePod
+from intact.model.pub import ContainerMark
+from intact.model.status import Status, StatusCause, StatusDetails
+from intact.operator.commits import Commits
+from intact.operator.gating import PROBE_CAUSE, PROBE_NAME
+from intact.operator.pub_index import Entry, PubIndex
+from intact.operator.workloads import Chain, Workloads
+
+log = logging.getLogger(__name__)
+
+CAUSE = "DisruptionBudget"
+ALLOWED = AdmissionResponse(allowed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, as far as the gate is concerned."""
+
+    operation: Operation
+    pod: Pod
+    dry_run: bool
+    user: str
+    containers: dict[str, ContainerMark] | None = None
+    resize: bool = False
+
+    @property
+    def protected_as(self) -> frozenset[str]:
+        """The names under which a budget may protect it."""
+        names = {self.operation.value}
+        return frozenset(names | {"RESIZE"} if self.resize else names)
+
+
+Observe = Callable[[Asked, Entry, Decision, Enforcement], None]
+"""Told of each decision of each budget."""
+
+
+def ignore(_asked: Asked, _entry: Entry, _decision: Decision, _mode: Enforcement) -> None:
+    """Observes nothing."""
+
+
+class Gate:
+    def __init__(
+        self,
+        client: Client,
+        index: PubIndex,
+        workloads: Workloads,
+        pods: Store[Pod],
+        namespaces: Store[Namespace],
+        commits: Commits,
+        events: EventRecorder,
+        observe: Observe = ignore,
+    ) -> None:
+        self._client = client
+        self._index = index
+        self._workloads = workloads
+        self._pods = pods
+        self._namespaces = namespaces
+        self._commits = commits
+        self._events = events
+        self._observe = observe
+
+    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
+        """Answer one AdmissionReview."""
+        request = _REQUEST.decode(raw)
+        if request.sub_resource == "eviction" and request.name == PROBE_NAME:
+            return _denied("the gate is here", PROBE_CAUSE)
+        asked = await self._understand(request)
+        if asked is None or pod_facts.is_exempt(asked.pod) or self._is_ending(request.namespace):
+            return ALLOWED
+        return await self._answer(asked)
+
+    async def _understand(self, request: AdmissionRequest) -> Asked | None:
+        """What is asked for, or None if it cannot make a pod unavailable."""
+        user = request.user_info.username
+        if request.sub_resource == "eviction":
+            options = _EVICTION.decode(request.object).delete_options
+            dry_run = request.dry_run or bool(options and options.dry_run)
+            pod = await self._find(request.namespace, request.name)
+            return Asked(Operation.EVICT, pod, dry_run, user) if pod else None
+        old = _POD.decode(request.old_object)
+        if request.operation == "DELETE":
+            return Asked(Operation.DELETE, old, request.dry_run, user)
+        new = _POD.decode(request.object)
+        asked = Asked(Operation.UPDATE, old, request.dry_run, user)
+        if request.sub_resource == "resize":
+            resized = changes.restarting_resizes(
+                _RESIZED.decode(request.old_object), _RESIZED.decode(request.object)
+            )
+            marks = changes.mark_containers(old, resized)
+            return replace(asked, containers=marks, resize=True) if marks else None
+        marks = changes.restarted_containers(old, new)
+        if not marks and not changes.is_newly_marked(old, new):
+            return None
+        return replace(asked, containers=marks)
+
+    async def _find(self, namespace: str, name: str) -> Pod | None:
+        """An eviction does not carry its pod. The store may be a moment behind a new one."""
+        found = self._pods.get(namespace, name)
+        if found is not None:
+            return found
+        try:
+            return await self._client.get(PODS, name, namespace)
+        except NotFound:
+            return None
+
+    def _is_ending(self, namespace: str) -> bool:
+        known = self._namespaces.get("", namespace)
+        return known is not None and known.metadata.deletion_timestamp is not None
+
+    async def _answer(self, asked: Asked) -> AdmissionResponse:
+        chain = await self._chain(asked.pod)
+        entries = [
+            entry
+            for entry in self._index.covering(asked.pod, chain)
+            if protected_operations(entry.budget) & asked.protected_as
+        ]
+        warnings: list[str] = []
+        # All are asked before any is spent: one budget's unit is not lost to another's denial.
+        for commit in (False, True):
+            for entry in entries:
+                if commit and asked.dry_run:
+                    continue
+                denial = await self._ask(asked, entry, chain, commit, warnings)
+                if denial is not None:
+                    return denial
+        return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
+
+    async def _ask(
+        self, asked: Asked, entry: Entry, chain: Chain, commit: bool, warnings: list[str]
+    ) -> AdmissionResponse | None:
+        subject = _subject(asked, entry, chain)
+        mode = enforcement(entry.budget)
+        if commit:
+            if mode is not Enforcement.ENFORCE and not self._preview(asked, entry, subject).allowed:
+                return None  # it was warned of already, and is let through
+            decision = await self._commits.commit(entry.key, subject, asked.operation)
+        else:
+            decision = self._preview(asked, entry, subject)
+            if decision.allowed and not asked.dry_run:
+                return None  # the commit will say the same, or better
+        self._observe(asked, entry, decision, mode)
+        if decision.allowed:
+            return None
+        if mode is Enforcement.WARN:
+            warnings.append(decision.message)
+        self._tell(asked, entry, decision, mode)
+        return _denied(decision.message, CAUSE) if mode is Enforcement.ENFORCE else None
+
+    def _preview(self, asked: Asked, entry: Entry, subject: Subject) -> Decision:
+        return self._commits.preview(entry, subject, asked.operation)
+
+    async def _chain(self, pod: Pod) -> Chain:
+        """The owners above a pod. One that is too new for its store is asked for: a budget that
+        names a workload must not miss that workload's first pods."""
+        chain = self._workloads.chain(pod)
+        if chain.complete or not self._index.has_targets(pod.metadata.namespace):
+            return chain
+        return await self._workloads.complete(pod)
+
+    def _tell(self, asked: Asked, entry: Entry, decision: Decision, mode: Enforcement) -> None:
+        """Say why, on the budget and on the pod; who asked is in the log alone."""
+        pod, budget = asked.pod.metadata, entry.budget.metadata
+        verb = "denied" if mode is Enforcement.ENFORCE else f"would deny ({mode})"
+        log.info(
+            "budget %s/%s %s %s of pod %s asked for by %s%s: %s",
+            budget.namespace,
+            budget.name,
+            verb,
+            asked.operation,
+            pod.name,
+            asked.user,
+            " (dry run)" if asked.dry_run else "",
+            decision.message,
+        )
+        if asked.dry_run:
+            return
+        reason = "DisruptionDenied" if mode is Enforcement.ENFORCE else "DisruptionWouldBeDenied"
+        for reference in (
+            _reference("v1", "Pod", pod.namespace, pod.name, pod.uid),
+            _reference(
+                "policy.kruise.io/v1alpha1",
+                "PodUnavailableBudget",
+                budget.namespace,
+                budget.name,
+                budget.uid,
+            ),
+        ):
+            self._events.record(
+                reference, "Warning", reason, f"{asked.operation}: {decision.message}"
+            )
+
+
+class _DeleteOptions(msgspec.Struct, rename="camel"):
+    dry_run: list[str] | None = None
+
+
+class _Eviction(msgspec.Struct, rename="camel"):
+    delete_options: _DeleteOptions | None = None
+
+
+_REQUEST = msgspec.json.Decoder(AdmissionRequest)
+_POD = msgspec.json.Decoder(Pod)
+_RESIZED = msgspec.json.Decoder(ResizablePod)
+_EVICTION = msgspec.json.Decoder(_Eviction)
+
+
+def _subject(asked: Asked, entry: Entry, chain: Chain) -> Subject:
+    pod = asked.pod
+    key = entry.group_key
+    return Subject(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        resource_version=pod.metadata.resource_version,
+        available=pod_facts.is_available(pod),
+        ended=pod_facts.is_terminating(pod) or pod_facts.is_finished(pod),
+        group=pod.metadata.labels.get(key) if key is not None else None,
+        owners=tuple(owner.uid for owner in chain.owners),
+        containers=asked.containers,
+    )
+
+
+def _denied(message: str, cause: str) -> AdmissionResponse:
+    return AdmissionResponse(
+        allowed=False,
+        status=Status(
+            status="Failure",
+            code=429,
+            reason="TooManyRequests",
+            message=message,
+            details=StatusDetails(causes=[StatusCause(reason=cause, message=message)]),
+        ),
+    )
+
+
+def _reference(api_version: str, kind: str, namespace: str, name: str, uid: str) -> ObjectReference:
+    return ObjectReference(
+        api_version=api_version, kind=kind, namespace=namespace, name=name, uid=uid
+    )

@@ -1,0 +1,132 @@
+"""PodUnavailableBudget: all its parts, put together for one replica.
+
+Every replica watches, keeps the index and answers for the gate. The leader recounts and sees to it
+that namespaces are gated.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from intact.kube.client import Client
+from intact.kube.events import EventRecorder
+from intact.kube.queue import Queue, work
+from intact.kube.reflector import Reflector
+from intact.kube.resources import NAMESPACES, PODS, PUBS
+from intact.kube.store import Key, Store
+from intact.model.namespace import Namespace
+from intact.model.pod import Pod
+from intact.model.pub import PodUnavailableBudget
+from intact.operator.commits import Commits
+from intact.operator.expectations import Expectations
+from intact.operator.gate import Gate, Observe, ignore
+from intact.operator.gating import Gating
+from intact.operator.pub_index import POD_INDEXES, PubIndex
+from intact.operator.pub_validation import PubValidation
+from intact.operator.recounter import Recounter
+from intact.operator.workloads import Workloads
+
+_WORKERS = 4
+
+
+class PubReplica:
+    def __init__(
+        self,
+        client: Client,
+        identity: str,
+        *,
+        now: Callable[[], datetime],
+        leads: Callable[[], bool],
+        observe: Observe = ignore,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._rng = rng or random.Random()
+        self._leading = False
+        self.pods: Reflector[Pod] = Reflector(client, PODS, Store(POD_INDEXES), rng=self._rng)
+        self.budgets: Reflector[PodUnavailableBudget] = Reflector(
+            client, PUBS, Store({"namespace": lambda pub: [pub.metadata.namespace]}), rng=self._rng
+        )
+        self.namespaces: Reflector[Namespace] = Reflector(
+            client, NAMESPACES, Store(), rng=self._rng
+        )
+        self.workloads = Workloads(client, self.pods.store, rng=self._rng)
+        self.index = PubIndex(self.pods.store, self.budgets.store, self.workloads)
+        self.events = EventRecorder(client, "intact", identity, now=now)
+        self.commits = Commits(client, self.index, now=now)
+        self.gate = Gate(
+            client,
+            self.index,
+            self.workloads,
+            self.pods.store,
+            self.namespaces.store,
+            self.commits,
+            self.events,
+            observe,
+        )
+        self.validation = PubValidation(self.budgets.store)
+        self.recounts: Queue[Key] = Queue("pub", rng=self._rng)
+        self.gatings: Queue[str] = Queue("gating", rng=self._rng)
+        self.gating = Gating(client, self.index, self.namespaces.store, self.gatings, self._mark)
+        self.recounter = Recounter(
+            client,
+            self.index,
+            Expectations(client, self.index, self.workloads),
+            self.pods,
+            self.events,
+            now=now,
+            leads=leads,
+            is_gated=self.gating.is_gated,
+            queue=self.recounts,
+        )
+        self.index.on_dirty = self._mark
+        self.budgets.store.subscribe(self._budget_changed)
+        self.namespaces.store.subscribe(self._namespace_changed)
+
+    @property
+    def reflectors(self) -> list[Reflector[Any]]:
+        return [self.pods, self.budgets, self.namespaces, *self.workloads.reflectors.values()]
+
+    async def run(self) -> None:
+        """What every replica does, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in (self.pods, self.budgets, self.namespaces):
+                group.create_task(reflector.run())
+            group.create_task(self.workloads.run())
+            group.create_task(self.events.run())
+
+    async def lead(self) -> None:
+        """What the leader does, until cancelled."""
+        # An earlier leader may have seen more than this replica: look afresh before counting.
+        self.pods.list_again()
+        for reflector in self.reflectors:
+            await reflector.wait_synced()
+        self._leading = True
+        try:
+            for key in self.index.entries:
+                self.recounts.add(key)
+            for namespace in self.namespaces.store:
+                self.gatings.add(namespace.metadata.name)
+            async with asyncio.TaskGroup() as group:
+                for _ in range(_WORKERS):
+                    group.create_task(work(self.recounts, self.recounter.reconcile))
+                group.create_task(work(self.gatings, self.gating.reconcile))
+        finally:
+            self._leading = False
+
+    def _mark(self, key: Key) -> None:
+        if self._leading:
+            self.recounter.mark(key)
+
+    def _budget_changed(
+        self, old: PodUnavailableBudget | None, new: PodUnavailableBudget | None
+    ) -> None:
+        if self._leading and (old is None or new is None):
+            self.gatings.add((new or old).metadata.namespace)  # type: ignore[union-attr]
+
+    def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
+        if new is None or not self._leading:
+            return
+        if old is None or old.metadata.labels != new.metadata.labels:
+            self.gatings.add(new.metadata.name)

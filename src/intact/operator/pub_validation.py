@@ -1,0 +1,49 @@
+"""The admission of PodUnavailableBudgets themselves: bad ones are refused with their fields."""
+
+import msgspec
+
+from intact.budget.validation import FieldError, validate
+from intact.kube.resources import PUBS
+from intact.kube.store import Store
+from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
+from intact.model.pub import PodUnavailableBudget
+from intact.model.status import Status, StatusCause, StatusDetails
+
+_REQUEST = msgspec.json.Decoder(AdmissionRequest)
+_BUDGET = msgspec.json.Decoder(PodUnavailableBudget)
+
+
+class PubValidation:
+    def __init__(self, budgets: Store[PodUnavailableBudget]) -> None:
+        """The store has an index `namespace`."""
+        self._budgets = budgets
+
+    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
+        """Answer one AdmissionReview."""
+        request = _REQUEST.decode(raw)
+        budget = _BUDGET.decode(request.object)
+        old = None if request.old_object == NULL else _BUDGET.decode(request.old_object)
+        others = [
+            other
+            for other in self._budgets.by_index("namespace", request.namespace)
+            if other.metadata.name != request.name
+        ]
+        verdict = validate(budget, others, old)
+        if verdict.errors:
+            return AdmissionResponse(allowed=False, status=_invalid(request.name, verdict.errors))
+        return AdmissionResponse(allowed=True, warnings=verdict.warnings)
+
+
+def _invalid(name: str, errors: list[FieldError]) -> Status:
+    causes = [
+        StatusCause(reason="FieldValueInvalid", message=error.message, field=error.path)
+        for error in errors
+    ]
+    text = "; ".join(str(error) for error in errors)
+    return Status(
+        status="Failure",
+        code=422,
+        reason="Invalid",
+        message=f'{PUBS.kind} "{name}" is invalid: {text}',
+        details=StatusDetails(name=name, group=PUBS.group, kind=PUBS.kind, causes=causes),
+    )

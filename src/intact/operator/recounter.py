@@ -1,0 +1,165 @@
+"""The leader's work on budgets: count again, write the counters, clear the ledger.
+
+One status write for each change that is seen, and none where nothing has changed. Pod events are
+gathered for a moment before a budget is counted: a drain brings many at once.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from intact.budget import conditions
+from intact.budget.recount import is_current, next_expiry, recount, unseen
+from intact.kube.client import Client
+from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.events import EventRecorder
+from intact.kube.queue import Queue
+from intact.kube.reflector import Reflector
+from intact.kube.resources import PUBS
+from intact.kube.store import Key
+from intact.model.event import ObjectReference
+from intact.model.meta import Condition
+from intact.model.pod import Pod
+from intact.model.pub import PodUnavailableBudget, PubStatus
+from intact.operator.expectations import Expectations
+from intact.operator.pub_index import Entry, PubIndex
+from intact.operator.pub_status import newer, status_body
+
+log = logging.getLogger(__name__)
+
+GATHER = 0.1
+"""Seconds for which events are gathered."""
+_ATTEMPTS = 5
+
+
+class Behind(KubeError):
+    """The local store is older than what an earlier recount has looked at."""
+
+
+class Recounter:
+    def __init__(
+        self,
+        client: Client,
+        index: PubIndex,
+        expectations: Expectations,
+        pods: Reflector[Pod],
+        events: EventRecorder,
+        *,
+        now: Callable[[], datetime],
+        leads: Callable[[], bool],
+        is_gated: Callable[[str], bool],
+        queue: Queue[Key],
+    ) -> None:
+        self.writes = 0
+        self.conflicts = 0
+        self._client = client
+        self._index = index
+        self._expectations = expectations
+        self._pods = pods
+        self._events = events
+        self._now = now
+        self._leads = leads
+        self._is_gated = is_gated
+        self._queue = queue
+
+    def mark(self, key: Key) -> None:
+        """Something about the budget has changed: count it again soon."""
+        self._queue.add_after(key, GATHER)
+
+    async def reconcile(self, key: Key) -> None:
+        for _ in range(_ATTEMPTS):
+            entry = self._index.entries.get(key)
+            if entry is None or not self._leads():
+                return
+            try:
+                await self._count(entry)
+            except Conflict:
+                self.conflicts += 1
+                await self._refresh(entry)
+            except NotFound:
+                return
+            else:
+                return
+        self._queue.add_after(key, GATHER)
+
+    async def _count(self, entry: Entry) -> None:
+        expectation = await self._expectations.of(entry)
+        # From here to the write nothing is awaited: one moment of the store is counted.
+        budget, now, seen = entry.budget, self._now(), self._pods.version
+        if not is_current(budget, seen):
+            raise Behind(f"pods are known up to {seen}, not yet to {budget.status.ledger.seen}")
+        namespace = budget.metadata.namespace
+        records, overdue = unseen(
+            budget.status.ledger.pods,
+            lambda name: self._pods.store.get(namespace, name),
+            seen,
+            now,
+        )
+        entry.counts.set_ledger(records)
+        status = recount(budget, entry.counts, expectation, records, seen)
+        wanted = self._conditions(entry, expectation.problem)
+        status = msgspec.structs.replace(
+            status,
+            conditions=conditions.merge(
+                budget.status.conditions, wanted, budget.metadata.generation, now
+            ),
+        )
+        if expiry := next_expiry(records.values(), now):
+            self._queue.add_after(entry.key, (expiry - now).total_seconds())
+        if _differs(budget.status, status):
+            await self._write(entry, budget, status)
+        for name in overdue:
+            self._report_not_deleted(budget, name)
+
+    def _conditions(self, entry: Entry, problem: str) -> list[Condition]:
+        namespace = entry.key[0]
+        found = [conditions.working(self._is_gated(namespace), problem)]
+        key, counts = entry.group_key, entry.counts
+        if key is not None and entry.unlabelled:
+            names = sorted(entry.unlabelled.values())
+            found.append(conditions.group_labels_missing(names, key))
+        if counts.need is not None and counts.groups and counts.largest_group < counts.need:
+            found.append(conditions.min_ready_unreachable(counts.need, counts.largest_group))
+        if problem:
+            found.append(conditions.total_unknown(problem))
+        return found
+
+    async def _write(self, entry: Entry, budget: PodUnavailableBudget, status: PubStatus) -> None:
+        if not self._leads():
+            return
+        meta = budget.metadata
+        body = status_body(budget, status)
+        stored = await self._client.update(
+            PUBS, body, meta.name, meta.namespace, subresource="status"
+        )
+        self.writes += 1
+        entry.budget = newer(entry.budget, stored)
+
+    async def _refresh(self, entry: Entry) -> None:
+        """Somebody else has written: the gate, most of the time."""
+        meta = entry.budget.metadata
+        found = await self._client.get(PUBS, meta.name, meta.namespace)
+        if found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
+            entry.budget = newer(entry.budget, found)
+
+    def _report_not_deleted(self, budget: PodUnavailableBudget, name: str) -> None:
+        meta = budget.metadata
+        pod = self._pods.store.get(meta.namespace, name)
+        if pod is not None:
+            reference = ObjectReference(
+                api_version="v1",
+                kind="Pod",
+                namespace=meta.namespace,
+                name=name,
+                uid=pod.metadata.uid,
+            )
+            text = f"budget {meta.name} allowed it to go, and it did not: the unit is given back"
+            self._events.record(reference, "Warning", "NotDeleted", text)
+
+
+def _differs(old: PubStatus, new: PubStatus) -> bool:
+    """Whether a write is worth it: not for having looked again."""
+    looked = msgspec.structs.replace(new.ledger, seen=old.ledger.seen)
+    return old != msgspec.structs.replace(new, ledger=looked)

@@ -1,0 +1,231 @@
+"""The registration of the webhooks with the API server, and keeping it as it should be.
+
+It is written by PUT, not by apply: apply leaves what others have added, and one more condition or
+selector is enough to switch the gate off. An answer of the server is kept to compare with, so that
+its defaults, also those of versions to come, do not count as somebody's edits.
+"""
+
+import asyncio
+import base64
+import logging
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from intact.kube.client import Client
+from intact.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from intact.kube.reflector import Reflector
+from intact.kube.resources import PUBS, Resource
+from intact.kube.retry import Backoff
+from intact.kube.store import Store
+from intact.model.base import View
+from intact.model.meta import ObjectMeta
+from intact.operator import match_conditions as conditions
+
+log = logging.getLogger(__name__)
+
+NAME = "intact"
+GATED_LABEL = "intact.dev/gated"
+GATE_PATH = "/gate"
+VALIDATE_PUB_PATH = "/validate/pub"
+NEVER_GATED = ("kube-system",)
+_TIMEOUT = 10
+_CHECK_EVERY = 300.0
+_ATTEMPTS = 5
+_BETWEEN_WRITES = 1.0
+"""Seconds. Whoever keeps undoing what we write must not get us to write without end."""
+
+Json = dict[str, Any]
+
+
+class WebhookConfiguration(View):
+    metadata: ObjectMeta
+    webhooks: list[dict[str, Any]] | None = None
+
+
+REGISTRATIONS = Resource(
+    WebhookConfiguration,
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """The webhooks are behind a Service of the cluster."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+    def client_config(self, path: str) -> Json:
+        service = {"namespace": self.namespace, "name": self.name, "port": self.port, "path": path}
+        return {"service": service}
+
+
+@dataclass(frozen=True, slots=True)
+class UrlAddress:
+    """The webhooks are outside the cluster, where the API server can reach them."""
+
+    host: str
+    port: int
+
+    def client_config(self, path: str) -> Json:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return {"url": f"https://{host}:{self.port}{path}"}
+
+
+Address = ServiceAddress | UrlAddress
+
+
+def webhook_configuration(
+    address: Address, ca_bundle: bytes, exempt_namespaces: Iterable[str] = ()
+) -> Json:
+    """The whole registration. `exempt_namespaces` are never gated, whatever their labels."""
+    exempt = sorted({*NEVER_GATED, *exempt_namespaces})
+    gated = {
+        "matchExpressions": [
+            {"key": GATED_LABEL, "operator": "In", "values": ["true"]},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exempt},
+        ]
+    }
+
+    def webhook(name: str, path: str, rule: Json, *matching: conditions.Condition) -> Json:
+        config = address.client_config(path)
+        config["caBundle"] = base64.b64encode(ca_bundle).decode()
+        return {
+            "name": name,
+            "clientConfig": config,
+            "rules": [{"scope": "Namespaced", **rule}],
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": gated if path == GATE_PATH else {},
+            "objectSelector": {},
+            # The gate writes to the ledger, but not for a dry run.
+            "sideEffects": "NoneOnDryRun" if path == GATE_PATH else "None",
+            "timeoutSeconds": _TIMEOUT,
+            "admissionReviewVersions": ["v1"],
+            **({"matchConditions": list(matching)} if matching else {}),
+        }
+
+    return {
+        "apiVersion": REGISTRATIONS.api_version,
+        "kind": REGISTRATIONS.kind,
+        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "intact"}},
+        "webhooks": [
+            webhook(
+                "pods.gate.intact.dev",
+                GATE_PATH,
+                _rule("", "v1", "pods", "DELETE", "UPDATE"),
+                conditions.PRESENT,
+                conditions.DISRUPTIVE_UPDATE,
+            ),
+            webhook(
+                "evictions.gate.intact.dev", GATE_PATH, _rule("", "v1", "pods/eviction", "CREATE")
+            ),
+            webhook(
+                "resizes.gate.intact.dev",
+                GATE_PATH,
+                _rule("", "v1", "pods/resize", "UPDATE"),
+                conditions.PRESENT,
+                conditions.RESTARTING_RESIZE,
+            ),
+            webhook(
+                "budgets.intact.dev",
+                VALIDATE_PUB_PATH,
+                _rule(PUBS.group, PUBS.version, PUBS.plural, "CREATE", "UPDATE"),
+                conditions.BUDGET_STAYS,
+            ),
+        ],
+    }
+
+
+def _rule(group: str, version: str, resource: str, *operations: str) -> Json:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "resources": [resource],
+        "operations": list(operations),
+    }
+
+
+class Registration:
+    """One registration, as `wanted` says it should be at each moment."""
+
+    def __init__(self, client: Client, wanted: Callable[[], Json]) -> None:
+        self.error: str | None = None
+        """Why it may not be as it should be; None while all is well."""
+        self._client = client
+        self._wanted = wanted
+        self._stored: tuple[Json, list[Json]] | None = None
+        self._woken = asyncio.Event()
+        self._backoff = Backoff(first=0.2, most=30.0)
+        self._rng = random.Random()
+
+    def recheck(self) -> None:
+        """Something may have changed: look again, soon."""
+        self._woken.set()
+
+    async def ensure(self) -> bool:
+        """Make it so. Returns whether anything had to be written. Raises `KubeError`."""
+        for _ in range(_ATTEMPTS):
+            wanted = self._wanted()
+            try:
+                found = await self._client.get(REGISTRATIONS, NAME)
+            except NotFound:
+                try:
+                    answer = await self._client.create(REGISTRATIONS, wanted)
+                except AlreadyExists:
+                    continue
+            else:
+                if self._stored == (wanted, found.webhooks):
+                    return False
+                version = found.metadata.resource_version
+                body = wanted | {"metadata": wanted["metadata"] | {"resourceVersion": version}}
+                try:
+                    answer = await self._client.update(REGISTRATIONS, body, NAME)
+                except (Conflict, NotFound):
+                    continue
+                if answer.metadata.resource_version == version:
+                    self._stored = (wanted, answer.webhooks or [])
+                    return False
+            self._stored = (wanted, answer.webhooks or [])
+            log.info("the webhook registration %s has been written", NAME)
+            return True
+        raise KubeError(f"the webhook registration {NAME} changes faster than it can be written")
+
+    async def keep_registered(self) -> None:
+        """Runs, on the leader, until cancelled: edits and deletions are undone as they are seen."""
+        store: Store[WebhookConfiguration] = Store()
+        store.subscribe(lambda _old, _new: self.recheck())
+        reflector = Reflector(
+            self._client, REGISTRATIONS, store, fields=f"metadata.name={NAME}", rng=self._rng
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(reflector.run())
+            group.create_task(self._keep())
+
+    async def _keep(self) -> None:
+        failures = 0
+        while True:
+            self._woken.clear()
+            try:
+                if await self.ensure():
+                    await asyncio.sleep(_BETWEEN_WRITES)
+            except KubeError as error:
+                failures += 1
+                if self.error != str(error):
+                    log.warning("the webhook registration %s: %s", NAME, error)
+                self.error = str(error)
+                await asyncio.sleep(self._backoff.delay(failures, self._rng))
+                continue
+            failures, self.error = 0, None
+            try:
+                async with asyncio.timeout(_CHECK_EVERY):
+                    await self._woken.wait()
+            except TimeoutError:
+                continue

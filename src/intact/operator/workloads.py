@@ -1,0 +1,274 @@
+"""The owners above pods: who they are, and how many pods they want.
+
+Owners are found in stores. Kinds that are not built in are discovered when a pod or a budget first
+names one, and followed from then on; how many pods such an object wants is asked of its scale
+subresource, once for each of its generations.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from intact.kube.client import Client
+from intact.kube.errors import KubeError, NotFound
+from intact.kube.reflector import Reflector
+from intact.kube.resources import (
+    DEPLOYMENTS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+    Resource,
+)
+from intact.kube.store import Store
+from intact.model.base import View
+from intact.model.meta import OwnerReference
+from intact.model.pod import Pod
+from intact.model.workload import Workload
+
+log = logging.getLogger(__name__)
+
+GroupKind = tuple[str, str]
+BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
+LEADER_WORKER_SET: GroupKind = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
+_POD: GroupKind = ("", "Pod")
+# They own pods and have no scale: their pods count as what is there.
+_UNSCALED: frozenset[GroupKind] = frozenset(
+    {("apps", "DaemonSet"), ("batch", "Job"), ("", "Node"), _POD}
+)
+_MOST_LEVELS = 10
+_DISCOVER_AGAIN = 60.0
+"""Seconds after which kinds that the server did not know are looked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One owner above a pod."""
+
+    group: str
+    kind: str
+    name: str
+    uid: str
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.group, self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The owners above a pod, nearest first."""
+
+    owners: tuple[Owner, ...] = ()
+    complete: bool = True
+    """False if an owner is not in its store (yet), so that more may stand above it."""
+
+
+class Workloads:
+    def __init__(
+        self, client: Client, pods: Store[Pod], *, rng: random.Random | None = None
+    ) -> None:
+        self._rng = rng or random.Random()
+        self.on_change: Callable[[GroupKind, Workload | None, Workload | None], None] = (
+            lambda _kind, _old, _new: None
+        )
+        self.reflectors: dict[GroupKind, Reflector[Workload]] = {}
+        self._client = client
+        self._pods = pods
+        self._scales: dict[str, tuple[int, int]] = {}
+        self._scaled: dict[GroupKind, bool] = {}
+        self._unknown: dict[GroupKind, str] = {}
+        self._discovering = asyncio.Event()
+        for resource in BUILT_IN:
+            self._follow(resource)
+            self._scaled[resource.group, resource.kind] = True
+
+    def _follow(self, resource: Resource[Workload]) -> Reflector[Workload]:
+        kind = (resource.group, resource.kind)
+        store: Store[Workload] = Store({"uid": lambda workload: [workload.metadata.uid]})
+        store.subscribe(lambda old, new: self.on_change(kind, old, new))
+        self.reflectors[kind] = Reflector(self._client, resource, store, rng=self._rng)
+        return self.reflectors[kind]
+
+    async def run(self) -> None:
+        """Follow all kinds, also those that are found on the way."""
+        async with asyncio.TaskGroup() as group:
+            started: set[GroupKind] = set()
+            while True:
+                for kind, reflector in list(self.reflectors.items()):
+                    if kind not in started:
+                        started.add(kind)
+                        group.create_task(reflector.run())
+                self._discovering.clear()
+                await self._discover()
+                if started == self.reflectors.keys():
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_DISCOVER_AGAIN):
+                            await self._discovering.wait()
+
+    def chain(self, pod: Pod) -> Chain:
+        """The owners above a pod, as far as the stores know them."""
+        namespace = pod.metadata.namespace
+        owners: list[Owner] = []
+        above = _controller(pod.metadata.owner_references)
+        while above is not None and len(owners) < _MOST_LEVELS:
+            owner = _owner(above)
+            owners.append(owner)
+            found = self._find(namespace, owner)
+            if found is None:
+                return Chain(tuple(owners), complete=self._is_end(owner))
+            above = _controller(found)
+        return Chain(tuple(owners))
+
+    async def complete(self, pod: Pod) -> Chain:
+        """The owners above a pod; those that are not in a store (yet) are asked for."""
+        chain = self.chain(pod)
+        owners = list(chain.owners)
+        while not chain.complete and len(owners) < _MOST_LEVELS:
+            reflector = self.reflectors.get(owners[-1].group_kind)
+            if reflector is None:
+                break
+            namespace = pod.metadata.namespace
+            try:
+                found = await self._client.get(reflector.resource, owners[-1].name, namespace)
+            except NotFound:
+                break
+            above = _controller(found.metadata.owner_references)
+            if above is None or found.metadata.uid != owners[-1].uid:
+                break
+            owners.append(_owner(above))
+        return Chain(tuple(owners))
+
+    def _find(self, namespace: str, owner: Owner) -> list[OwnerReference] | None:
+        """The owner references of an owner, if it is in its store."""
+        found: Pod | Workload | None
+        if owner.group_kind == _POD:
+            found = self._pods.get(namespace, owner.name)
+        else:
+            reflector = self.reflectors.get(owner.group_kind)
+            found = reflector.store.get(namespace, owner.name) if reflector else None
+        if found is None or found.metadata.uid != owner.uid:
+            return None
+        return found.metadata.owner_references
+
+    def _is_end(self, owner: Owner) -> bool:
+        """Whether nothing is known to stand above such an owner, although it is not in a store."""
+        return owner.group_kind in _UNSCALED or owner.group_kind in self._unknown
+
+    def learn(self, group: str, kind: str, api_version: str) -> None:
+        """Make sure that a kind is followed, if it can be."""
+        key = (group, kind)
+        if key in self.reflectors or key in _UNSCALED or key in self._unknown:
+            return
+        self._unknown[key] = api_version
+        self._discovering.set()
+
+    async def _discover(self) -> None:
+        for key, api_version in list(self._unknown.items()):
+            try:
+                resource, scaled = await _find_resource(self._client, api_version, key[1])
+            except KubeError as error:
+                log.warning("cannot find out about %s of %s: %s", key[1], api_version, error)
+                continue
+            if resource is not None:
+                self._scaled[key] = scaled
+                self._follow(resource)
+                del self._unknown[key]
+
+    def has_scale(self, kind: GroupKind) -> bool:
+        return self._scaled.get(kind, False)
+
+    def by_uid(self, uid: str) -> tuple[GroupKind, Workload] | None:
+        for kind, reflector in self.reflectors.items():
+            if found := reflector.store.by_index("uid", uid):
+                return kind, found[0]
+        return None
+
+    def find(self, kind: GroupKind, namespace: str, name: str) -> Workload | None:
+        reflector = self.reflectors.get(kind)
+        return reflector.store.get(namespace, name) if reflector else None
+
+    def all(self) -> Iterator[tuple[GroupKind, Workload]]:
+        for kind, reflector in self.reflectors.items():
+            for workload in reflector.store:
+                yield kind, workload
+
+    async def replicas(self, kind: GroupKind, workload: Workload) -> int:
+        """How many pods (of a LeaderWorkerSet: groups) it wants."""
+        if workload.metadata.deletion_timestamp is not None:
+            return 0
+        reflector = self.reflectors[kind]
+        if reflector.resource in BUILT_IN:
+            return 1 if workload.spec.replicas is None else workload.spec.replicas
+        meta = workload.metadata
+        known = self._scales.get(meta.uid)
+        if known is None or known[0] != meta.generation:
+            scale = await self._client.get(
+                _as_scale(reflector.resource), meta.name, meta.namespace, subresource="scale"
+            )
+            known = self._scales[meta.uid] = (meta.generation, scale.spec.replicas or 0)
+        return known[1]
+
+
+class _ScaleSpec(View):
+    replicas: int | None = None
+
+
+class _Scale(View):
+    spec: _ScaleSpec = _ScaleSpec()
+
+
+def _as_scale(resource: Resource[Workload]) -> Resource[_Scale]:
+    return Resource(
+        _Scale,
+        resource.group,
+        resource.version,
+        resource.plural,
+        resource.kind,
+        resource.namespaced,
+    )
+
+
+def _controller(references: list[OwnerReference]) -> OwnerReference | None:
+    return next((reference for reference in references if reference.controller), None)
+
+
+def group_of(api_version: str) -> str:
+    group, slash, _ = api_version.partition("/")
+    return group if slash else ""
+
+
+def _owner(reference: OwnerReference) -> Owner:
+    return Owner(group_of(reference.api_version), reference.kind, reference.name, reference.uid)
+
+
+async def _find_resource(
+    client: Client, api_version: str, kind: str
+) -> tuple[Resource[Workload] | None, bool]:
+    """The resource of a kind, and whether it has a scale; None if the server does not know it."""
+    group, slash, version = api_version.partition("/")
+    path = f"/apis/{group}/{version}" if slash else f"/api/{api_version}"
+    try:
+        listed: dict[str, Any] = msgspec.json.decode(await client.raw(path))
+    except NotFound:
+        return None, False
+    resources = listed.get("resources", [])
+    names = [entry for entry in resources if entry["kind"] == kind and "/" not in entry["name"]]
+    if not names or "list" not in names[0]["verbs"] or "watch" not in names[0]["verbs"]:
+        return None, False
+    plural = names[0]["name"]
+    scaled = any(entry["name"] == f"{plural}/scale" for entry in resources)
+    found = Resource(
+        Workload,
+        group if slash else "",
+        version if slash else api_version,
+        plural,
+        kind,
+        names[0]["namespaced"],
+    )
+    return found, scaled

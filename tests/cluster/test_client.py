@@ -1,0 +1,258 @@
+"""What we write, as kubectl and the API server see it."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcluster.cluster import Cluster
+from intact.kube import config
+from intact.kube.client import Client, PatchType
+from intact.kube.errors import Conflict, Forbidden, NotFound
+from intact.kube.events import COMBINED, EventRecorder
+from intact.kube.http import HttpTransport
+from intact.kube.lease import Election, Timing
+from intact.kube.resources import LEASES, PODS
+from intact.model.event import ObjectReference
+from tests.support.kubeconfigs import write_kubeconfig
+from tests.support.objects import CONFIGMAPS, NAMESPACES, configmap, pod
+
+FAST = Timing(duration=3.0, renew_deadline=2.0, retry_period=0.2)
+
+
+@asynccontextmanager
+async def client_of(cluster: Cluster) -> AsyncGenerator[Client, None]:
+    async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
+        yield client
+
+
+@asynccontextmanager
+async def recorder_of(client: Client) -> AsyncGenerator[EventRecorder, None]:
+    recorder = EventRecorder(client, "intact", "test")
+    running = asyncio.create_task(recorder.run())
+    try:
+        yield recorder
+        async with asyncio.timeout(30):
+            await recorder.flush()
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def kubectl(cluster: Cluster, *arguments: str) -> str:
+    command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def events_of(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
+    found = json.loads(kubectl(cluster, "get", "events", "-n", namespace, "-o", "json"))["items"]
+    return [event for event in found if event["source"].get("component") == "intact"]
+
+
+def reference(namespace: str, name: str = "p") -> ObjectReference:
+    return ObjectReference(
+        api_version="v1", kind="Pod", namespace=namespace, name=name, uid="0123-4567"
+    )
+
+
+class TestRequests:
+    async def test_selectors_with_everything_that_must_be_quoted(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        async with client_of(cluster) as client:
+            for name in ("a", "b", "c"):
+                body = configmap(name, labels={"intact.dev/name": name})
+                await client.create(CONFIGMAPS, body, namespace)
+            found = await client.list(
+                CONFIGMAPS,
+                namespace,
+                labels="intact.dev/name in (a, b),!other",
+                fields="metadata.name!=b",
+            )
+        assert [item["metadata"]["name"] for item in found.items] == ["a"]
+
+    async def test_a_list_in_pages(self, cluster: Cluster, namespace: str) -> None:
+        async with client_of(cluster) as client:
+            labels = {"mine": "yes"}
+            for number in range(5):
+                await client.create(CONFIGMAPS, configmap(f"c{number}", labels=labels), namespace)
+            pages = client.pages(CONFIGMAPS, namespace, labels="mine=yes", limit=2)
+            sizes = [len(page.items) async for page in pages]
+        assert sizes == [2, 2, 1]
+
+    async def test_a_delete_with_preconditions(self, cluster: Cluster, namespace: str) -> None:
+        async with client_of(cluster) as client:
+            made = await client.create(CONFIGMAPS, configmap("c"), namespace)
+            with pytest.raises(Conflict):
+                await client.delete(CONFIGMAPS, "c", namespace, uid="another")
+            await client.delete(CONFIGMAPS, "c", namespace, uid=made["metadata"]["uid"])
+            with pytest.raises(NotFound):
+                await client.get(CONFIGMAPS, "c", namespace)
+
+    async def test_an_apply_is_known_by_its_manager(self, cluster: Cluster, namespace: str) -> None:
+        async with client_of(cluster) as client:
+            made = await client.patch(
+                CONFIGMAPS,
+                configmap("c", {"k": "v"}),
+                "c",
+                namespace,
+                type=PatchType.APPLY,
+                field_manager="my-manager",
+            )
+        [entry] = made["metadata"]["managedFields"]
+        assert (entry["manager"], entry["operation"]) == ("my-manager", "Apply")
+
+    async def test_an_eviction_of_one_pod_and_no_other(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        async with client_of(cluster) as client:
+            made = await client.create(PODS, pod("p"), namespace)
+            with pytest.raises(Conflict):
+                await client.evict(PODS, "p", namespace, uid="another")
+            await client.evict(PODS, "p", namespace, uid=made.metadata.uid, grace_period_seconds=0)
+
+    async def test_a_denial_says_why(
+        self, cluster: Cluster, namespace: str, tmp_path: Path
+    ) -> None:
+        admin = json.loads(cluster.kubeconfig.read_text())["users"][0]["user"]
+        kubeconfig = write_kubeconfig(cluster, tmp_path / "config", user=admin | {"as": "jane"})
+        async with Client(HttpTransport(config.load(str(kubeconfig)))) as client:
+            with pytest.raises(Forbidden, match='User "jane" cannot list resource "pods" in API'):
+                await client.list(PODS, namespace)
+            with pytest.raises(Forbidden, match='User "jane" cannot watch resource "pods" in API'):
+                async with client.watch(PODS, namespace):
+                    pass
+
+
+class TestEvents:
+    async def test_the_same_again_raises_the_count(self, cluster: Cluster, namespace: str) -> None:
+        async with client_of(cluster) as client, recorder_of(client) as recorder:
+            for _ in range(3):
+                recorder.record(reference(namespace), "Warning", "Denied", "the budget is spent")
+        [event] = events_of(cluster, namespace)
+        assert event["count"] == 3
+        assert event["reportingComponent"] == "intact"
+        assert recorder.dropped == 0
+        line = kubectl(cluster, "get", "events", "-n", namespace, "--no-headers")
+        assert line.split()[1:] == ["Warning", "Denied", "pod/p", "the", "budget", "is", "spent"]
+
+    async def test_kubectl_describe_finds_it_by_its_object(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        async with client_of(cluster) as client:
+            made = await client.create(PODS, pod("p"), namespace)
+            about = ObjectReference(
+                api_version="v1", kind="Pod", namespace=namespace, name="p", uid=made.metadata.uid
+            )
+            async with recorder_of(client) as recorder:
+                recorder.record(about, "Normal", "Waits", "for its group")
+        assert "for its group" in kubectl(cluster, "describe", "pod", "p", "-n", namespace)
+
+    async def test_similar_events_are_combined(self, cluster: Cluster, namespace: str) -> None:
+        async with client_of(cluster) as client, recorder_of(client) as recorder:
+            for number in range(13):
+                recorder.record(reference(namespace), "Normal", "Waits", f"for pod {number}")
+        counts = {event["message"]: event["count"] for event in events_of(cluster, namespace)}
+        assert len(counts) == 11
+        assert counts[f"{COMBINED}for pod 12"] == 3
+
+    async def test_a_long_message_and_a_long_name(self, cluster: Cluster, namespace: str) -> None:
+        async with client_of(cluster) as client, recorder_of(client) as recorder:
+            about = reference(namespace, "-".join(["n" * 62] * 4))
+            recorder.record(about, "Normal", "Long", "é" * 5000)
+        [event] = events_of(cluster, namespace)
+        assert event["message"].endswith("é...")
+
+    async def test_an_object_without_a_namespace(self, cluster: Cluster, namespace: str) -> None:
+        about = ObjectReference(api_version="v1", kind="Node", name=f"node-of-{namespace}")
+        async with client_of(cluster) as client, recorder_of(client) as recorder:
+            recorder.record(about, "Normal", "Drained", "empty")
+        assert recorder.dropped == 0
+        found = [event["involvedObject"]["name"] for event in events_of(cluster, "default")]
+        assert about.name in found
+
+    async def test_a_namespace_that_goes_away(
+        self, cluster: Cluster, namespace: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with client_of(cluster) as client:
+            keeps_it = configmap("keeps-it", finalizers=["intact.dev/test"])
+            await client.create(CONFIGMAPS, keeps_it, namespace)
+            await client.delete(NAMESPACES, namespace)
+            async with recorder_of(client) as recorder:
+                recorder.record(reference(namespace), "Normal", "Ends", "too")
+            await client.patch(
+                CONFIGMAPS, {"metadata": {"finalizers": None}}, "keeps-it", namespace
+            )
+            await client.create(NAMESPACES, {"metadata": {"name": f"{namespace}-x"}})
+            await client.delete(NAMESPACES, f"{namespace}-x")
+        assert recorder.dropped == 1
+        assert [each for each in caplog.records if each.name == "intact.kube.events"] == []
+
+
+class TestLease:
+    @staticmethod
+    @asynccontextmanager
+    async def candidate(
+        client: Client, namespace: str, identity: str
+    ) -> AsyncGenerator[Election, None]:
+        election = Election(client, namespace, "intact", identity, timing=FAST)
+        running = asyncio.create_task(election.run(lambda: asyncio.sleep(3600)))
+        try:
+            yield election
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    @staticmethod
+    async def until_leading(election: Election) -> None:
+        async with asyncio.timeout(30):
+            while not election.leads:
+                await asyncio.sleep(0.02)
+
+    async def test_kubectl_shows_the_holder(self, cluster: Cluster, namespace: str) -> None:
+        async with client_of(cluster) as client:
+            async with self.candidate(client, namespace, "me-myself") as election:
+                await self.until_leading(election)
+                line = kubectl(cluster, "get", "lease", "-n", namespace, "--no-headers")
+                assert line.split()[:2] == ["intact", "me-myself"]
+            spec = (await client.get(LEASES, "intact", namespace)).spec
+        assert spec.holder_identity in ("", None)
+        assert (spec.lease_duration_seconds, spec.lease_transitions) == (1, 0)
+
+    async def test_it_is_renewed_and_handed_over(self, cluster: Cluster, namespace: str) -> None:
+        async with client_of(cluster) as client:
+            async with self.candidate(client, namespace, "first") as first:
+                await self.until_leading(first)
+                begun = (await client.get(LEASES, "intact", namespace)).spec
+                async with asyncio.timeout(30):
+                    while (await client.get(LEASES, "intact", namespace)).spec == begun:
+                        await asyncio.sleep(0.02)
+                renewed = (await client.get(LEASES, "intact", namespace)).spec
+                assert renewed.acquire_time == begun.acquire_time
+            async with self.candidate(client, namespace, "second") as second:
+                await self.until_leading(second)
+                assert not first.leads
+                taken = (await client.get(LEASES, "intact", namespace)).spec
+        assert (taken.holder_identity, taken.lease_transitions) == ("second", 1)
+
+    async def test_a_lease_that_was_deleted_is_made_anew(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        async with (
+            client_of(cluster) as client,
+            self.candidate(client, namespace, "me") as election,
+        ):
+            await self.until_leading(election)
+            first = await client.get(LEASES, "intact", namespace)
+            await client.delete(LEASES, "intact", namespace)
+            async with asyncio.timeout(30):
+                while election.transitions < 2:
+                    await asyncio.sleep(0.02)
+            second = await client.get(LEASES, "intact", namespace)
+        assert second.spec.holder_identity == "me"
+        assert second.metadata.uid != first.metadata.uid

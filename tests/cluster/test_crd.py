@@ -1,0 +1,194 @@
+"""The CRD of budgets on a real API server, and to the eyes of a real kubectl."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from devcluster.cluster import Cluster
+from intact.kube import config
+from intact.kube.client import Client
+from intact.kube.errors import Invalid
+from intact.kube.http import HttpTransport
+from intact.kube.resources import untyped
+from intact.operator.errors import StartError
+from intact.operator.install import CRDS, install
+from tests.support.pub_cases import ACCEPTED, REFUSED, Case, amount, budget
+
+PUBS = untyped("policy.kruise.io", "v1alpha1", "podunavailablebudgets", "PodUnavailableBudget")
+NAME = "podunavailablebudgets.policy.kruise.io"
+
+
+@pytest.fixture
+def client(cluster: Cluster, runner: asyncio.Runner) -> Iterator[Client]:
+    async def connected() -> Client:
+        client = Client(HttpTransport(config.load(str(cluster.kubeconfig))))
+        await install(client)
+        return client
+
+    client = runner.run(connected())
+    yield client
+    runner.run(client.__aexit__())
+
+
+def kubectl(cluster: Cluster, *arguments: str, stdin: str = "") -> tuple[str, str]:
+    ran = subprocess.run(
+        [cluster.kubectl, "--kubeconfig", cluster.kubeconfig, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return ran.stdout, ran.stderr
+
+
+async def sent(client: Client, namespace: str, case: Case) -> None:
+    if case.old is None:
+        await client.create(PUBS, budget(case.spec), namespace, dry_run=True)
+        return
+    stored = await client.create(PUBS, budget(case.old), namespace)
+    version = stored["metadata"]["resourceVersion"]
+    changed = budget(case.spec, resourceVersion=version)
+    await client.update(PUBS, changed, "budget", namespace)
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
+async def test_accepted(client: Client, namespace: str, case: Case) -> None:
+    await sent(client, namespace, case)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+async def test_refused(client: Client, namespace: str, case: Case) -> None:
+    with pytest.raises(Invalid) as caught:
+        await sent(client, namespace, case)
+    causes = caught.value.causes
+    assert any(
+        cause.field.startswith(case.field) and case.message in cause.message for cause in causes
+    ), causes
+
+
+async def test_a_whole_status_is_stored_as_it_is(client: Client, namespace: str) -> None:
+    """The schema names every field of the model; a field that it did not know would be dropped."""
+    status: dict[str, Any] = {
+        "observedGeneration": 1,
+        "unavailableAllowed": 1,
+        "currentAvailable": 3,
+        "desiredAvailable": 2,
+        "totalReplicas": 4,
+        "unavailableReplicas": 1,
+        "disruptedPods": {"a": "2026-01-01T00:00:00Z"},
+        "unavailablePods": {"b": "2026-01-01T00:00:00Z"},
+        "conditions": [
+            {
+                "type": "Working",
+                "status": "True",
+                "reason": "Counted",
+                "message": "as it should be",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+                "observedGeneration": 1,
+            }
+        ],
+        "ledger": {
+            "pods": {
+                "uid": {
+                    "name": "a",
+                    "operation": "UPDATE",
+                    "at": "2026-01-01T00:00:00Z",
+                    "resourceVersion": "7",
+                    "group": "g",
+                    "containers": {
+                        "main": {
+                            "containerId": "containerd://1",
+                            "imageId": "sha256:1",
+                            "image": "main:1",
+                            "wanted": "main:2",
+                        }
+                    },
+                }
+            },
+            "unavailableGroups": ["g"],
+            "surplus": {"h": 1},
+            "released": ["owner"],
+            "seen": "7",
+        },
+    }
+    stored = await client.create(PUBS, budget(amount(1)), namespace)
+    body = stored | {"status": status}
+    answer = await client.update(PUBS, body, "budget", namespace, subresource="status")
+    assert answer["status"] == status
+
+
+async def test_counters_of_zero_are_shown(client: Client, namespace: str, cluster: Cluster) -> None:
+    """What is left out of a status is 0: our views leave out their defaults."""
+    stored = await client.create(PUBS, budget(amount(1)), namespace)
+    status = {"observedGeneration": 1, "totalReplicas": 3}
+    await client.update(
+        PUBS, stored | {"status": status}, "budget", namespace, subresource="status"
+    )
+
+    out, _ = kubectl(cluster, "get", "pub", "-n", namespace)
+
+    heading, row = (line.split() for line in out.splitlines())
+    assert heading == ["NAME", "ALLOWED", "CURRENT", "DESIRED", "TOTAL", "AGE"]
+    assert row[:5] == ["budget", "0", "0", "0", "3"]
+
+
+async def test_a_status_write_does_not_change_the_spec(client: Client, namespace: str) -> None:
+    stored = await client.create(PUBS, budget(amount(1)), namespace)
+    body = stored | {"spec": amount(5), "status": {"observedGeneration": 1}}
+    answer = await client.update(PUBS, body, "budget", namespace, subresource="status")
+    assert answer["spec"]["maxUnavailable"] == 1
+    assert answer["metadata"]["generation"] == 1
+
+
+async def test_kubectl_says_what_is_wrong(client: Client, namespace: str, cluster: Cluster) -> None:
+    text = json.dumps(budget(amount("150%") | {"podGroupPolicy": {"groupLabelKey": "a b"}}))
+    _, error = kubectl(cluster, "apply", "-n", namespace, "-f", "-", stdin=text)
+    assert 'spec.maxUnavailable: Invalid value: "150%": must be a number from 0 on, or' in error
+    assert 'groupLabelKey: Invalid value: "a b": must be a label key, such as app or' in error
+
+
+async def test_kubectl_refuses_unknown_fields(
+    client: Client, namespace: str, cluster: Cluster
+) -> None:
+    text = json.dumps(budget(amount(1) | {"maxUnavailble": 2}))
+    _, error = kubectl(cluster, "apply", "-n", namespace, "-f", "-", stdin=text)
+    assert 'unknown field "spec.maxUnavailble"' in error
+
+
+async def test_kubectl_explains_the_fields(client: Client, cluster: Cluster) -> None:
+    async with asyncio.timeout(30):  # the schema is published a moment after the CRD is served
+        while True:
+            out, _ = kubectl(cluster, "explain", "pub.spec.podGroupPolicy")
+            if "minReadyReplicas" in out:
+                break
+            await asyncio.sleep(0.2)
+    assert "Ready pods that a group needs to be available" in out
+
+
+async def test_several_install_at_once_and_again(client: Client) -> None:
+    await asyncio.gather(*(install(client) for _ in range(4)))
+    before = await client.get(CRDS, NAME)
+    await install(client)
+    after = await client.get(CRDS, NAME)
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+async def test_a_definition_of_somebody_else_is_left_alone(client: Client) -> None:
+    before = await client.get(CRDS, NAME)
+    foreign = msgspec.json.decode(msgspec.json.encode(before))
+    version = dict(foreign["spec"]["versions"][0], name="v1beta1", served=True, storage=False)
+    foreign["spec"]["versions"].append(version)
+    await client.update(CRDS, foreign, NAME)
+    try:
+        with pytest.raises(StartError, match=r"v1beta1, which is not Intact's"):
+            await install(client)
+    finally:
+        fresh = await client.get(CRDS, NAME)
+        fresh["spec"] = before["spec"]
+        await client.update(CRDS, fresh, NAME)

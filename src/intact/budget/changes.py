@@ -68,6 +68,12 @@ def is_newly_marked(old: Pod, new: Pod) -> bool:
     )
 
 
+def ends_sooner(old: Pod, new: Pod) -> bool:
+    """Whether an update gives a pod less time to live."""
+    before, after = old.spec.active_deadline_seconds, new.spec.active_deadline_seconds
+    return after is not None and (before is None or after < before)
+
+
 def has_begun(record: LedgerRecord, pod: Pod) -> bool:
     """Whether the pod's spec has what the change asked for, so that it did take place."""
     images = {container.name: container.image for container in pod.spec.all_containers()}

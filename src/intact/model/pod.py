@@ -33,6 +33,7 @@ class PodSpec(View):
     node_name: str = ""
     containers: list[Container] = []
     init_containers: list[Container] = []
+    active_deadline_seconds: int | None = None
 
     def all_containers(self) -> list[Container]:
         return self.containers + self.init_containers

@@ -113,7 +113,7 @@ class Gate:
             marks = changes.mark_containers(old, resized)
             return replace(asked, containers=marks, resize=True) if marks else None
         marks = changes.restarted_containers(old, new)
-        if not marks and not changes.is_newly_marked(old, new):
+        if not (marks or changes.is_newly_marked(old, new) or changes.ends_sooner(old, new)):
             return None
         return replace(asked, containers=marks)
 

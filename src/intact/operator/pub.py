@@ -96,12 +96,16 @@ class PubReplica:
             group.create_task(self.workloads.run())
             group.create_task(self.events.run())
 
+    async def wait_synced(self) -> None:
+        """Before this the index is not complete, and nobody may ask it."""
+        for reflector in self.reflectors:
+            await reflector.wait_synced()
+
     async def lead(self) -> None:
         """What the leader does, until cancelled."""
         # An earlier leader may have seen more than this replica: look afresh before counting.
         self.pods.list_again()
-        for reflector in self.reflectors:
-            await reflector.wait_synced()
+        await self.wait_synced()
         self._leading = True
         try:
             for key in self.index.entries:

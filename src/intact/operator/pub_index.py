@@ -13,6 +13,7 @@ from intact.budget.counts import Counts, Member
 from intact.budget.selector_index import SelectorIndex
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import IndexFunction, Key, Store, key_of
+from intact.model.meta import OwnerReference
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget, PubSpec
 from intact.model.workload import Workload
@@ -211,8 +212,7 @@ class PubIndex:
         found = self._workloads.by_uid(uid)
         if found is None:
             return uid in self._gone
-        workload = found[1]
-        return workload.metadata.deletion_timestamp is not None or workload.spec.replicas == 0
+        return _wants_none(found[1])
 
     def _budget_changed(
         self, old: PodUnavailableBudget | None, new: PodUnavailableBudget | None
@@ -285,13 +285,18 @@ class PubIndex:
         assert workload is not None
         namespace, uid = workload.metadata.namespace, workload.metadata.uid
         self._match_template(kind, old, new)
+        if new is None:
+            self._gone.add(uid)
         if not self.has_budgets(namespace):
             return
-        self._recount_owned(uid)
+        moved = old is None or new is None or _owners(old) != _owners(new)
+        if moved:
+            self._recount_owned(uid)
         for key in self.budgets_in(namespace):
             entry = self.entries[key]
             if uid in entry.counts.owners or uid in entry.template_owners or _targets(entry, kind):
-                self._recount_members(entry, uid)
+                if moved or _wants_none(old) != _wants_none(new):
+                    self._recount_members(entry, uid)
                 self.on_dirty(key)
 
     def _recount_members(self, entry: Entry, owner: str) -> None:
@@ -334,9 +339,19 @@ def _same_rules(old: PodUnavailableBudget, new: PodUnavailableBudget) -> bool:
 
 def _same_workload(old: Workload, new: Workload) -> bool:
     return old.spec == new.spec and (
-        (old.metadata.deletion_timestamp, old.metadata.owner_references)
-        == (new.metadata.deletion_timestamp, new.metadata.owner_references)
+        (old.metadata.deletion_timestamp, _owners(old), old.metadata.generation)
+        == (new.metadata.deletion_timestamp, _owners(new), new.metadata.generation)
     )
+
+
+def _owners(workload: Workload) -> list[OwnerReference]:
+    return workload.metadata.owner_references
+
+
+def _wants_none(workload: Workload | None) -> bool:
+    if workload is None:
+        return True
+    return workload.metadata.deletion_timestamp is not None or workload.spec.replicas == 0
 
 
 def _targets(entry: Entry, kind: GroupKind) -> bool:

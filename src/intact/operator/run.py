@@ -93,13 +93,14 @@ class _House:
             handlers[VALIDATE_PUB_PATH] = self._pub.validation.review
             self.metrics.show_pub(self._pub)
         self.metrics.show_reflectors(self.reflectors)
-        if options.webhook is not None and handlers:
+        if options.webhook is not None and self._pub is not None:
             self.webhooks = Webhooks(
                 client,
                 options.config.namespace,
                 handlers,
                 options.webhook,
                 options.webhook_service,
+                self._pub.wait_synced,
             )
 
     def reflectors(self) -> list[Reflector[Any]]:

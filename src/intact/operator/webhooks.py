@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
@@ -33,7 +33,10 @@ class Webhooks:
         handlers: Mapping[str, Handler],
         bind: tuple[str, int],
         service: tuple[str, str] | None,
+        wait_ready: Callable[[], Awaitable[None]],
     ) -> None:
+        """Nothing is answered before `wait_ready` returns."""
+        self._wait_ready = wait_ready
         self._handlers = handlers
         self._bind = bind
         host = "127.0.0.1" if bind[0] in _ANY else bind[0]
@@ -61,6 +64,7 @@ class Webhooks:
     async def run(self) -> None:
         """Answers reviews until cancelled; those that are running then are finished."""
         await self._first_certificate()
+        await self._wait_ready()
         host, port = self._bind
         async with serving_webhooks(
             self._handlers, host, port, self.certificates.context

@@ -179,17 +179,15 @@ class TestEvents:
     async def test_a_namespace_that_goes_away(
         self, cluster: Cluster, namespace: str, caplog: pytest.LogCaptureFixture
     ) -> None:
+        ending = f"{namespace}-ends"
         async with client_of(cluster) as client:
+            await client.create(NAMESPACES, {"metadata": {"name": ending}})
             keeps_it = configmap("keeps-it", finalizers=["intact.dev/test"])
-            await client.create(CONFIGMAPS, keeps_it, namespace)
-            await client.delete(NAMESPACES, namespace)
+            await client.create(CONFIGMAPS, keeps_it, ending)
+            await client.delete(NAMESPACES, ending)
             async with recorder_of(client) as recorder:
-                recorder.record(reference(namespace), "Normal", "Ends", "too")
-            await client.patch(
-                CONFIGMAPS, {"metadata": {"finalizers": None}}, "keeps-it", namespace
-            )
-            await client.create(NAMESPACES, {"metadata": {"name": f"{namespace}-x"}})
-            await client.delete(NAMESPACES, f"{namespace}-x")
+                recorder.record(reference(ending), "Normal", "Ends", "too")
+            await client.patch(CONFIGMAPS, {"metadata": {"finalizers": None}}, "keeps-it", ending)
         assert recorder.dropped == 1
         assert [each for each in caplog.records if each.name == "intact.kube.events"] == []
 

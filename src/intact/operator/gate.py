@@ -54,6 +54,15 @@ class Asked:
         return frozenset(names | {"RESIZE"} if self.resize else names)
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A request as one budget is asked about it."""
+
+    entry: Entry
+    subject: Subject
+    mode: Enforcement
+
+
 Observe = Callable[[Asked, Entry, Decision, Enforcement], None]
 """Told of each decision of each budget."""
 
@@ -132,46 +141,44 @@ class Gate:
         return known is not None and known.metadata.deletion_timestamp is not None
 
     async def _answer(self, asked: Asked) -> AdmissionResponse:
+        claims = await self._claims(asked)
+        warnings: list[str] = []
+        spending: list[Claim] = []
+        # All are asked before any is spent: one budget's unit is not lost to another's denial.
+        for claim in claims:
+            decision = self._commits.preview(claim.entry, claim.subject, asked.operation)
+            if decision.allowed:
+                spending.append(claim)
+                if asked.dry_run:
+                    self._observe(asked, claim.entry, decision, claim.mode)
+            elif denial := self._refuse(asked, claim, decision, warnings):
+                return denial
+        for claim in spending if not asked.dry_run else ():
+            decision = await self._commits.commit(claim.entry.key, claim.subject, asked.operation)
+            if decision.allowed:
+                self._observe(asked, claim.entry, decision, claim.mode)
+            elif denial := self._refuse(asked, claim, decision, warnings):
+                return denial
+        return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
+
+    async def _claims(self, asked: Asked) -> list[Claim]:
+        """What is asked of each budget that covers the pod and protects it from this."""
         chain = await self._chain(asked.pod)
-        entries = [
-            entry
+        return [
+            Claim(entry, _subject(asked, entry, chain), enforcement(entry.budget))
             for entry in self._index.covering(asked.pod, chain)
             if protected_operations(entry.budget) & asked.protected_as
         ]
-        warnings: list[str] = []
-        # All are asked before any is spent: one budget's unit is not lost to another's denial.
-        for commit in (False, True):
-            for entry in entries:
-                if commit and asked.dry_run:
-                    continue
-                denial = await self._ask(asked, entry, chain, commit, warnings)
-                if denial is not None:
-                    return denial
-        return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
 
-    async def _ask(
-        self, asked: Asked, entry: Entry, chain: Chain, commit: bool, warnings: list[str]
+    def _refuse(
+        self, asked: Asked, claim: Claim, decision: Decision, warnings: list[str]
     ) -> AdmissionResponse | None:
-        subject = _subject(asked, entry, chain)
-        mode = enforcement(entry.budget)
-        if commit:
-            if mode is not Enforcement.ENFORCE and not self._preview(asked, entry, subject).allowed:
-                return None  # it was warned of already, and is let through
-            decision = await self._commits.commit(entry.key, subject, asked.operation)
-        else:
-            decision = self._preview(asked, entry, subject)
-            if decision.allowed and not asked.dry_run:
-                return None  # the commit will say the same, or better
-        self._observe(asked, entry, decision, mode)
-        if decision.allowed:
-            return None
-        if mode is Enforcement.WARN:
+        """The denial, or None where the budget only warns or records."""
+        self._observe(asked, claim.entry, decision, claim.mode)
+        self._tell(asked, claim.entry, decision, claim.mode)
+        if claim.mode is Enforcement.WARN:
             warnings.append(decision.message)
-        self._tell(asked, entry, decision, mode)
-        return _denied(decision.message, CAUSE) if mode is Enforcement.ENFORCE else None
-
-    def _preview(self, asked: Asked, entry: Entry, subject: Subject) -> Decision:
-        return self._commits.preview(entry, subject, asked.operation)
+        return _denied(decision.message, CAUSE) if claim.mode is Enforcement.ENFORCE else None
 
     async def _chain(self, pod: Pod) -> Chain:
         """The owners above a pod. One that is too new for its store is asked for: a budget that

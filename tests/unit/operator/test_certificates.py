@@ -43,8 +43,8 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    # Real handshakes judge by the real time, so the simulated one is near it.
-    return Clock(datetime.now(UTC).replace(microsecond=0))
+    # Real handshakes judge by the real time, so the simulated one stays a little behind it.
+    return Clock(datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3))
 
 
 @pytest.fixture
@@ -216,21 +216,24 @@ async def test_everything_is_renewed_under_load_without_a_failed_request(
             while answered < target:
                 await asyncio.sleep(0.005)
 
-    async with serving_webhooks({"/gate": allow}, HOST, 0, replica.context) as [address]:
-        async with asyncio.TaskGroup() as group:
-            for number in range(6):
-                group.create_task(hammer(f"https://{address}/gate", keep=number % 2 == 0))
-            leaves = set()
-            for _ in range(20):
-                leaves.add(await renewed_leaf(replica))
-                await more_answers(10)
-            await add_ca(replica, client)
-            await more_answers(60)
-            clock.now += TRUSTED_AFTER
+    async with (
+        serving_webhooks({"/gate": allow}, HOST, 0, replica.context) as [address],
+        asyncio.TaskGroup() as group,
+    ):
+        for number in range(6):
+            group.create_task(hammer(f"https://{address}/gate", keep=number % 2 == 0))
+        leaves = set()
+        for _ in range(20):
             leaves.add(await renewed_leaf(replica))
-            assert replica._signer == replica._authority.cas[0]  # type: ignore[union-attr]
-            await more_answers(60)
-            done.set()
+            await more_answers(10)
+        clock.now += MINUTE
+        await add_ca(replica, client, clock)
+        await more_answers(60)
+        clock.now += TRUSTED_AFTER
+        leaves.add(await renewed_leaf(replica))
+        assert replica._signer == replica._authority.cas[0]  # type: ignore[union-attr]
+        await more_answers(60)
+        done.set()
     assert len(leaves) == 21
 
 
@@ -243,11 +246,11 @@ async def renewed_leaf(replica: Certificates) -> bytes:
     return leaf.certificate  # type: ignore[unreachable]
 
 
-async def add_ca(replica: Certificates, client: Client) -> None:
+async def add_ca(replica: Certificates, client: Client, clock: Clock) -> None:
     """As another replica does when the CA is due."""
     known = replica._authority
     assert known is not None
-    added = Authority((*new_authority(datetime.now(UTC)).cas, *known.cas))
+    added = Authority((*new_authority(clock.now).cas, *known.cas))
     secret = await client.get(SECRETS, SECRET, "ns")
     for name, value in (("ca.crt", added.bundle), ("ca.key", added.keys)):
         secret["data"][name] = base64.b64encode(value).decode()

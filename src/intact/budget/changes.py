@@ -75,15 +75,24 @@ def ends_sooner(old: Pod, new: Pod) -> bool:
 
 
 def has_begun(record: LedgerRecord, pod: Pod) -> bool:
-    """Whether the pod's spec has what the change asked for, so that it did take place."""
+    """Whether the pod has what the change asked for, so that it did take place: of images its spec
+    says so, of resources a condition that the kubelet sets (the store keeps no resources)."""
     images = {container.name: container.image for container in pod.spec.all_containers()}
-    return all(mark.wanted in ("", images.get(name)) for name, mark in record.containers.items())
+    resizes = any(
+        condition.type == "PodResizeInProgress" and condition.status == "True"
+        for condition in pod.status.conditions
+    )
+    return all(
+        mark.wanted == images.get(name) if mark.wanted else resizes
+        for name, mark in record.containers.items()
+    )
 
 
-def is_over(record: LedgerRecord, pod: Pod) -> bool:
+def is_over(record: LedgerRecord, pod: Pod, *, late: bool = False) -> bool:
     """Whether an in-place change has come to its end: what it brought runs, and is ready.
 
     Without containers the change was the unavailable label, which from then on speaks for itself.
+    `late` says that the change has had its time: then less has to be seen.
     """
     if not record.containers:
         return is_marked_unavailable(pod)
@@ -91,23 +100,36 @@ def is_over(record: LedgerRecord, pod: Pod) -> bool:
         return False
     images = {container.name: container.image for container in pod.spec.all_containers()}
     statuses = {status.name: status for status in pod.status.all_container_statuses()}
+    initial = {container.name for container in pod.spec.init_containers}
     return all(
-        name in statuses and _runs_anew(mark, statuses[name], images.get(name, ""))
+        name in statuses
+        and (
+            _runs_anew(mark, statuses[name], images.get(name, ""), late=late)
+            or (late and _stays(mark, statuses[name], initial=name in initial))
+        )
         for name, mark in record.containers.items()
     )
 
 
-def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str) -> bool:
+def _stays(mark: ContainerMark, status: ContainerStatus, *, initial: bool) -> bool:
+    """A container that will not be restarted: it was changed back in time, or has done its work
+    before the pod began to run."""
+    unchanged = bool(mark.wanted) and same_image(mark.wanted, mark.image)
+    return status.ready and (unchanged or initial)
+
+
+def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str, *, late: bool) -> bool:
     """Another container than the one that was marked, and of another image.
 
     Image names say little: a status may show another tag of the same image, or a bare digest. So
-    the name that the spec asks for, another image ID, or another name than before will all do.
+    the name that the spec asks for, another image ID, or another name than before will all do; and
+    late, when the kubelet must have seen the change, any restart.
     """
     if mark.container_id and status.container_id == mark.container_id:
         return False
     if not status.ready:
         return False
-    if not mark.wanted:  # other resources, the same image: a restart is all there is to see
+    if late or not mark.wanted:  # of other resources a restart is all there is to see
         return True
     return (
         same_image(status.image, image)

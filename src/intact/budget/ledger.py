@@ -10,7 +10,7 @@ Two rules:
 |---|---|
 | not ready, terminating, finished | free |
 | already in the ledger (same UID) | free, nothing written |
-| of an owner that wants no pods any more | free |
+| of an owner that wants no pods any more | free, recorded |
 | in a group that is already unavailable | free, recorded |
 | in a group with surplus (available pods > need) | free, recorded, surplus - 1 |
 | any other | 1 unit, recorded; no unit left: denied |
@@ -18,8 +18,11 @@ Two rules:
 Of a pod that is not ready, an eviction and an update are recorded as well: between the gate's
 answer and the eviction, or between the update and the restart that it brings, the pod may turn
 ready, and the recount must not count it then. A deletion is decided on the very object that it
-deletes, so there is no such gap. An update of a pod that is in the ledger is recorded anew: what it
-waits for has changed.
+deletes, so there is no such gap.
+
+A pod that is in the ledger is recorded anew if it is updated (what it waits for has changed) or has
+been so far: only a deletion's record surely stands for a while, however old this copy of the budget
+is, for nothing but the pod's end or its time clears it. From then on it is a deletion's record.
 """
 
 from dataclasses import dataclass
@@ -89,36 +92,39 @@ def decide(
     operation: Operation,
     now: datetime,
     live_available: int | None = None,
+    live_without: int | None = None,
 ) -> Decision:
     """May this pod go now?
 
-    `live_available` is the gate's own count of available units, this pod's among them; the
-    stricter of it and the stored status counts.
+    `live_available` is the gate's own count of available units, this pod's among them, and
+    `live_without` what it would be without this pod; the stricter of this and the stored status
+    counts.
     """
     status = budget.status
     ledger = status.ledger
-    if status.observed_generation < budget.metadata.generation:
-        return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
     if pod.ended:
         return Decision(True, Reason.NOT_AVAILABLE)
+    if status.observed_generation < budget.metadata.generation:
+        return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
     updates = operation is Operation.UPDATE
     written = _recorded(ledger, pod, operation, now)
     if record := ledger.pods.get(pod.uid):
-        fresh = now - _time(record.at) < RENEW_AFTER
+        stands = record.operation != Operation.UPDATE and now - _time(record.at) < RENEW_AFTER
         return Decision(
             True,
             Reason.RECORDED,
-            status=None if fresh and not updates else _with(status, written),
+            status=None if stands and not updates else _with(status, written),
         )
     if any(owner in ledger.released for owner in pod.owners):
-        return Decision(True, Reason.RELEASED)
+        return Decision(True, Reason.RELEASED, status=_with(status, written))
     if not pod.available:
         late = updates or operation is Operation.EVICT
         return Decision(True, Reason.NOT_AVAILABLE, status=_with(status, written) if late else None)
     if pod.group is not None:
         if pod.group in ledger.unavailable_groups:
             return Decision(True, Reason.GROUP_UNAVAILABLE, status=_with(status, written))
-        if surplus := ledger.surplus.get(pod.group, 0):
+        surplus = ledger.surplus.get(pod.group, 0)
+        if surplus and live_without == live_available:
             left = {**ledger.surplus, pod.group: surplus - 1}
             written = msgspec.structs.replace(
                 written, surplus={group: count for group, count in left.items() if count}
@@ -151,10 +157,11 @@ def _spend(
 def _recorded(ledger: Ledger, pod: Subject, operation: Operation, now: datetime) -> Ledger:
     known = ledger.pods.get(pod.uid)
     restarting = known.containers if known else {}
+    # A deletion that was admitted may come at any moment, whatever else is asked for.
+    deleted = known is not None and known.operation != Operation.UPDATE
     record = LedgerRecord(
         name=pod.name,
-        # What was changed in place stays so, whatever else is asked for.
-        operation=Operation.UPDATE if restarting else operation,
+        operation=known.operation if known and deleted else operation,
         at=timestamp(now),
         resource_version=pod.resource_version,
         group=pod.group,

@@ -37,7 +37,7 @@ class Expectation:
 def is_current(budget: PodUnavailableBudget, seen: str) -> bool:
     """Whether pods as of this version are new enough to recount the budget."""
     before = budget.status.ledger.seen
-    return not before or (seen.isdigit() and int(seen) >= int(before))
+    return seen.isdigit() and int(seen) >= int(before or 0)
 
 
 def unseen(
@@ -61,22 +61,20 @@ def unseen(
             continue
         if pods.is_terminating(pod) or pods.is_finished(pod):
             continue
-        if record.operation == Operation.UPDATE:
-            if _is_waited_for(record, pod, now):
-                kept[uid] = record
-        elif not is_expired(record, now):
+        late = is_expired(record, now)
+        deleted = record.operation != Operation.UPDATE
+        if (deleted and not late) or _is_waited_for(record, pod, late=late):
             kept[uid] = record
-        else:
+        elif deleted:
             overdue.append(record.name)
     return kept, overdue
 
 
-def _is_waited_for(record: LedgerRecord, pod: Pod, now: datetime) -> bool:
+def _is_waited_for(record: LedgerRecord, pod: Pod, *, late: bool) -> bool:
     """An update that took place is waited for as long as it takes, one that did not for a while."""
-    if changes.is_over(record, pod):
+    if changes.is_over(record, pod, late=late):
         return False
-    took_place = bool(record.containers) and changes.has_begun(record, pod)
-    return took_place or not is_expired(record, now)
+    return not late or (bool(record.containers) and changes.has_begun(record, pod))
 
 
 def recount(

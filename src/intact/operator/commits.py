@@ -107,7 +107,8 @@ class Commits:
         counted = entry.counts.ledger
         unknown = [uid for uid in budget.status.ledger.pods if uid not in counted]
         live = entry.counts.available_without(unknown)
-        return decide(budget, subject, operation, self._now(), live)
+        without = entry.counts.available_without([*unknown, subject.uid])
+        return decide(budget, subject, operation, self._now(), live, without)
 
     async def _write(
         self, base: PodUnavailableBudget, budget: PodUnavailableBudget

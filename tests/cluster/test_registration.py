@@ -53,13 +53,12 @@ class Gate:
         self.client = client
         self.namespace = namespace
         self.asked: list[str] = []
-        """`OPERATION resource name`, of this namespace."""
+        """`OPERATION resource name`."""
 
     async def answer(self, raw: msgspec.Raw) -> AdmissionResponse:
         request = msgspec.json.decode(raw, type=AdmissionRequest)
-        if request.namespace == self.namespace:
-            resource = "/".join(filter(None, (request.resource.resource, request.sub_resource)))
-            self.asked.append(f"{request.operation} {resource} {request.name}")
+        resource = "/".join(filter(None, (request.resource.resource, request.sub_resource)))
+        self.asked.append(f"{request.operation} {resource} {request.name}")
         return AdmissionResponse(allowed=True)
 
     async def make(self, name: str = "p", *, namespace: str = "", **metadata: Any) -> None:
@@ -108,10 +107,7 @@ async def gate_in(cluster: Cluster, namespace: str) -> AsyncIterator[Gate]:
         certificates = Certificates(client, namespace, [HOST])
         await certificates.refresh()
         gate = Gate(client, namespace)
-        async def late(raw: msgspec.Raw) -> AdmissionResponse:
-            return await gate.answer(raw)
-
-        handlers = {"/gate": late, "/validate/pub": late}
+        handlers = {"/gate": gate.answer, "/validate/pub": gate.answer}
         async with serving_webhooks(handlers, HOST, 0, certificates.context) as [address]:
             port = int(address.rpartition(":")[2])
             async with registered(client, UrlAddress(HOST, port), certificates.ca_bundle):
@@ -259,7 +255,8 @@ async def test_what_reaches_the_gate(
         await before(gate)
         gate.asked.clear()
         await step(gate)
-        found = list(gate.asked)
+        # Of one deletion it may be asked twice: when the API server's cache was behind.
+        found = list(dict.fromkeys(gate.asked))
         with suppress(NotFound):
             await gate.patch({"metadata": {"finalizers": None}})
         assert found == ([asked] if asked else [])
@@ -274,14 +271,6 @@ async def test_namespaces_that_are_not_gated_never_reach_it(
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": plain}}
         await client.create(NAMESPACES, body)
         await label(client, "kube-system")
-        asked: list[str] = []
-
-        async def write_down(raw: msgspec.Raw) -> AdmissionResponse:
-            request = msgspec.json.decode(raw, type=AdmissionRequest)
-            asked.append(request.namespace)
-            return AdmissionResponse(allowed=True)
-
-        gate.answer = write_down  # type: ignore[method-assign]
         try:
             for where in (plain, "kube-system"):
                 for name in ("one", "two"):
@@ -293,7 +282,6 @@ async def test_namespaces_that_are_not_gated_never_reach_it(
                 NAMESPACES, {"metadata": {"labels": {GATED_LABEL: None}}}, "kube-system"
             )
             await client.delete(NAMESPACES, plain)
-        assert asked == []
         assert gate.asked == []
 
 

@@ -72,6 +72,7 @@ class Reflector(Generic[T]):
         self._synced = asyncio.Event()
         self._attempt: asyncio.Task[None] | None = None
         self._begin_again = False
+        self._gone = False
 
     @property
     def version(self) -> str:
@@ -167,7 +168,8 @@ class Reflector(Generic[T]):
     async def _recover(self, error: KubeError) -> None:
         self._failures += 1
         self.stats.restarts += 1
-        if isinstance(error, Gone) and self._failures == 1:
+        gone_before, self._gone = self._gone, isinstance(error, Gone)
+        if self._gone and not gone_before:
             log.info("%s: the watch is too old to go on; list again", self.resource.full_name)
             return
         delay = self._backoff.delay(self._failures, self._rng)

@@ -7,10 +7,8 @@ ARGS :=
 .PHONY: run test test-quick lint format bench lock clean
 
 run: $(VENV)/ready
-	@set -e; kubeconfig=$$($(VENV)/bin/python -m devcluster up); \
-	trap '$(VENV)/bin/python -m devcluster down' EXIT; trap 'exit 0' INT TERM; \
-	echo "kubectl with"; echo "  export KUBECONFIG=$$kubeconfig"; \
-	$(VENV)/bin/intact run --kubeconfig "$$kubeconfig" --http-bind 127.0.0.1:8080 $(ARGS)
+	@$(VENV)/bin/python -m devcluster build >/dev/null
+	@$(VENV)/bin/python -m demo $(ARGS)
 
 test: $(VENV)/ready
 	$(VENV)/bin/python -m devcluster build

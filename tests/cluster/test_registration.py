@@ -54,11 +54,14 @@ class Gate:
         self.namespace = namespace
         self.asked: list[str] = []
         """`OPERATION resource name`."""
+        self.namespaces = {namespace}
+        """Only of these it is written down: others may be on their way out."""
 
     async def answer(self, raw: msgspec.Raw) -> AdmissionResponse:
         request = msgspec.json.decode(raw, type=AdmissionRequest)
-        resource = "/".join(filter(None, (request.resource.resource, request.sub_resource)))
-        self.asked.append(f"{request.operation} {resource} {request.name}")
+        if request.namespace in self.namespaces:
+            resource = "/".join(filter(None, (request.resource.resource, request.sub_resource)))
+            self.asked.append(f"{request.operation} {resource} {request.name}")
         return AdmissionResponse(allowed=True)
 
     async def make(self, name: str = "p", *, namespace: str = "", **metadata: Any) -> None:
@@ -271,6 +274,7 @@ async def test_namespaces_that_are_not_gated_never_reach_it(
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": plain}}
         await client.create(NAMESPACES, body)
         await label(client, "kube-system")
+        gate.namespaces |= {plain, "kube-system"}
         try:
             for where in (plain, "kube-system"):
                 for name in ("one", "two"):
@@ -378,6 +382,22 @@ async def test_with_intact_down_a_terminating_pod_still_ends(
         await gate.patch({"metadata": {"finalizers": None}})
         with pytest.raises(NotFound):
             await gate.client.get(PODS, "p", namespace)
+
+
+async def test_with_intact_down_a_namespace_can_still_be_deleted(cluster: Cluster) -> None:
+    async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
+        doomed = f"doomed-{uuid.uuid4().hex[:8]}"
+        gate = Gate(client, doomed)
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": doomed}}
+        await client.create(NAMESPACES, body)
+        await label(client, doomed)
+        async with registered(client, UrlAddress(HOST, 1), new_authority(datetime.now(UTC)).bundle):
+            await _make_when_possible(gate, "p", doomed)
+            await _until_refused(gate)
+            await client.delete(NAMESPACES, doomed)
+            async with asyncio.timeout(60):
+                while (await client.list(NAMESPACES, fields=f"metadata.name={doomed}")).items:
+                    await asyncio.sleep(0.1)
 
 
 async def _until_refused(gate: Gate, name: str = "p") -> None:

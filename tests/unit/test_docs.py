@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
+from intact.budget import conditions
+from intact.budget.ledger import Reason
 from intact.cli.main import main
 from intact.kube.client import Client
 from intact.kube.lease import Election
@@ -17,6 +19,7 @@ from intact.operator.pub import PubReplica
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs/reference/cli.md").read_text()
 METRICS = (ROOT / "docs/reference/metrics.md").read_text()
+PUB = (ROOT / "docs/reference/pub.md").read_text()
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -47,6 +50,24 @@ async def metric_names() -> set[str]:
 
 async def test_every_metric_is_documented_and_no_other() -> None:
     assert set(re.findall(r"`(intact_\w+)`", METRICS)) == await metric_names()
+
+
+CONDITION_TYPES = (
+    conditions.WORKING,
+    conditions.GROUP_LABELS_MISSING,
+    conditions.MIN_READY_UNREACHABLE,
+    conditions.TOTAL_UNKNOWN,
+)
+
+
+@pytest.mark.parametrize("condition", CONDITION_TYPES)
+def test_every_condition_is_documented(condition: str) -> None:
+    assert f"| `{condition}` |" in PUB
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_of_a_decision_is_documented(reason: str) -> None:
+    assert f"| `{reason}` |" in METRICS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

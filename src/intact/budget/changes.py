@@ -131,6 +131,8 @@ def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str, *, late
         return False
     if late or not mark.wanted:  # of other resources a restart is all there is to see
         return True
+    if not mark.image_id:  # some image before this one may have yet to start: only the name says
+        return same_image(status.image, image)
     return (
         same_image(status.image, image)
         or status.image_id != mark.image_id

@@ -64,7 +64,9 @@ class Counts:
     def set_ledger(self, uids: Iterable[str]) -> None:
         """The pods that are recorded, and so unavailable whatever they say themselves."""
         new = frozenset(uids)
-        changed = [(uid, self._members[uid]) for uid in new ^ self._ledger if uid in self._members]
+        # Sorted: the order of groups in the status must not depend on hashes.
+        moved = sorted(new ^ self._ledger)
+        changed = [(uid, self._members[uid]) for uid in moved if uid in self._members]
         for uid, member in changed:
             self._count(uid, member, -1)
         self._ledger = new

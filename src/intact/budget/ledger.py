@@ -109,6 +109,12 @@ def decide(
     updates = operation is Operation.UPDATE
     written = _recorded(ledger, pod, operation, now)
     if record := ledger.pods.get(pod.uid):
+        if pod.available and status.current_available < status.desired_available:
+            # It may have been recorded for nothing, as long as it was not available: now it is one
+            # of those that must stay.
+            return Decision(
+                False, Reason.EXHAUSTED, _exhausted(budget, pod, status.current_available)
+            )
         stands = record.operation != Operation.UPDATE and now - _time(record.at) < RENEW_AFTER
         return Decision(
             True,
@@ -165,9 +171,20 @@ def _recorded(ledger: Ledger, pod: Subject, operation: Operation, now: datetime)
         at=timestamp(now),
         resource_version=pod.resource_version,
         group=pod.group,
-        containers=restarting | (pod.containers or {}),
+        containers=restarting | _marked_again(restarting, pod.containers or {}),
     )
     return msgspec.structs.replace(ledger, pods={**ledger.pods, pod.uid: record})
+
+
+def _marked_again(
+    before: dict[str, ContainerMark], now: dict[str, ContainerMark]
+) -> dict[str, ContainerMark]:
+    """A container that is changed once more may yet be restarted for the change before: another
+    image than the one that runs now is then not the end of it."""
+    return {
+        name: msgspec.structs.replace(mark, image_id="") if name in before else mark
+        for name, mark in now.items()
+    }
 
 
 def _with(status: PubStatus, ledger: Ledger) -> PubStatus:
@@ -216,7 +233,7 @@ def _exhausted(budget: PodUnavailableBudget, pod: Subject, available: int) -> st
 
 def _waits_for(status: PubStatus) -> str:
     ledger = status.ledger
-    if status.desired_available >= status.total_replicas:
+    if status.desired_available >= status.total_replicas > 0:
         return "It never allows a disruption: change the budget, or scale up first."
     if ledger.unavailable_groups:
         names = ", ".join(ledger.unavailable_groups[:5])

@@ -45,10 +45,12 @@ def unseen(
     find: Callable[[str], Pod | None],
     seen: str,
     now: datetime,
+    is_fresh: Callable[[Pod], bool] = lambda _pod: True,
 ) -> tuple[dict[str, LedgerRecord], list[str]]:
     """The records that stay, and the names of pods that did not go in time.
 
-    `find` returns the pod of a name, in the store as of version `seen`.
+    `find` returns the pod of a name, in the store as of version `seen`. `is_fresh` says whether a
+    pod is still as the store has it: if the store is behind, nothing is overdue.
     """
     kept: dict[str, LedgerRecord] = {}
     overdue: list[str] = []
@@ -61,20 +63,31 @@ def unseen(
             continue
         if pods.is_terminating(pod) or pods.is_finished(pod):
             continue
-        late = is_expired(record, now)
-        deleted = record.operation != Operation.UPDATE
-        if (deleted and not late) or _is_waited_for(record, pod, late=late):
-            kept[uid] = record
-        elif deleted:
-            overdue.append(record.name)
+        if _is_waited_for(record, pod, late=False):
+            late = is_expired(record, now) and not _is_waited_for(record, pod, late=True)
+            if not late or not is_fresh(pod):
+                kept[uid] = record
+            elif record.operation != Operation.UPDATE:
+                overdue.append(record.name)
     return kept, overdue
 
 
 def _is_waited_for(record: LedgerRecord, pod: Pod, *, late: bool) -> bool:
-    """An update that took place is waited for as long as it takes, one that did not for a while."""
+    """An update that took place is waited for as long as it takes, anything else for a while."""
+    if record.operation != Operation.UPDATE and not late:
+        return True
+    if _is_before(pod, record):
+        return not late
     if changes.is_over(record, pod, late=late):
         return False
     return not late or (bool(record.containers) and changes.has_begun(record, pod))
+
+
+def _is_before(pod: Pod, record: LedgerRecord) -> bool:
+    """Whether this is the pod as it was before the record: a restart or a label that it shows is
+    an earlier one."""
+    version = pod.metadata.resource_version
+    return bool(version) and int(version) < int(record.resource_version or 0)
 
 
 def recount(
@@ -86,7 +99,9 @@ def recount(
 ) -> PubStatus:
     """The next status, without conditions. `counts` have these records as their ledger."""
     absent = _absent_groups(budget, counts, expectation, records)
-    total = counts.units + len(absent) if expectation.total is None else expectation.total
+    total = expectation.total
+    if total is None:
+        total = max(counts.units + len(absent), _total_before(budget, expectation))
     desired = desired_of(budget.spec, total)
     allowed = 0 if expectation.problem else max(0, counts.available - desired)
     ledger = Ledger(
@@ -108,6 +123,12 @@ def recount(
         unavailable_pods=names["unavailable_pods"],
         ledger=ledger,
     )
+
+
+def _total_before(budget: PodUnavailableBudget, expectation: Expectation) -> int:
+    """A group may go between two recounts, and only the number says that there was one more."""
+    known = budget.status.observed_generation == budget.metadata.generation
+    return budget.status.total_replicas if known and expectation.missing else 0
 
 
 def desired_of(spec: PubSpec, total: int) -> int:

@@ -1,8 +1,8 @@
 """What the operator may do in a cluster: no more than it needs.
 
 The kinds of workloads that a `targetRef` may name are not known beforehand. All of them may be
-asked for their scale; to be followed as well, a kind is added to the ClusterRole `intact-owners`, by
-a ClusterRole with the label that it gathers.
+asked for their scale; to be followed as well, a kind is added to the ClusterRole `intact-owners`
+by a ClusterRole with the label that it gathers.
 """
 
 from typing import Any

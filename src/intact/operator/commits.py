@@ -65,6 +65,11 @@ class Commits:
                     decisions = await self._store(key, batch)
                 except KubeError as error:
                     decisions = [_unwritable(key, error)] * len(batch)
+                except Exception as error:
+                    for waiting in batch:
+                        if not waiting.answer.done():
+                            waiting.answer.set_exception(error)
+                    continue
                 for waiting, decision in zip(batch, decisions, strict=True):
                     if not waiting.answer.done():
                         waiting.answer.set_result(decision)

@@ -3,7 +3,7 @@
 from intact.budget.recount import Expectation
 from intact.budget.settings import total_override
 from intact.kube.client import Client
-from intact.kube.errors import KubeError, NotFound
+from intact.kube.errors import Forbidden, KubeError, NotFound
 from intact.model.workload import Workload
 from intact.operator.pub_index import Entry, PubIndex
 from intact.operator.workloads import LEADER_WORKER_SET, GroupKind, Workloads, group_of
@@ -61,6 +61,7 @@ class Expectations:
                 tally.released.append(uid)
             return
         wanted = await self._workloads.replicas(kind, workload)
+        self._index.set_idle(uid, not wanted)
         if not wanted:
             tally.released.append(uid)
         if kind == LEADER_WORKER_SET and entry.group_key is not None:
@@ -81,6 +82,10 @@ class Expectations:
             found = await self._client.get(reflector.resource, owner.name, entry.key[0])
         except NotFound:
             found = None
+        except Forbidden:
+            if self._workloads.has_scale(owner.group_kind):
+                raise
+            return None  # it could only have said that it is going
         if found is None or found.metadata.uid != uid:
             self._index.release(uid)
             return None

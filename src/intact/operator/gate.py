@@ -15,7 +15,7 @@ from intact.budget import pods as pod_facts
 from intact.budget.ledger import Decision, Operation, Subject
 from intact.budget.settings import Enforcement, enforcement, protected_operations
 from intact.kube.client import Client
-from intact.kube.errors import NotFound
+from intact.kube.errors import KubeError, NotFound
 from intact.kube.events import EventRecorder
 from intact.kube.resources import PODS
 from intact.kube.store import Store
@@ -77,7 +77,6 @@ class Gate:
         client: Client,
         index: PubIndex,
         workloads: Workloads,
-        pods: Store[Pod],
         namespaces: Store[Namespace],
         commits: Commits,
         events: EventRecorder,
@@ -86,7 +85,6 @@ class Gate:
         self._client = client
         self._index = index
         self._workloads = workloads
-        self._pods = pods
         self._namespaces = namespaces
         self._commits = commits
         self._events = events
@@ -97,10 +95,15 @@ class Gate:
         request = _REQUEST.decode(raw)
         if request.sub_resource == "eviction" and request.name == PROBE_NAME:
             return _denied("the gate is here", PROBE_CAUSE)
-        asked = await self._understand(request)
-        if asked is None or pod_facts.is_exempt(asked.pod) or self._is_ending(request.namespace):
-            return ALLOWED
-        return await self._answer(asked)
+        try:
+            asked = await self._understand(request)
+            if asked is None or pod_facts.is_exempt(asked.pod):
+                return ALLOWED
+            if self._is_ending(request.namespace):
+                return ALLOWED
+            return await self._answer(asked)
+        except KubeError as error:
+            return _denied(f"The gate cannot read from the API server now: {error}", CAUSE)
 
     async def _understand(self, request: AdmissionRequest) -> Asked | None:
         """What is asked for, or None if it cannot make a pod unavailable."""
@@ -127,10 +130,8 @@ class Gate:
         return replace(asked, containers=marks)
 
     async def _find(self, namespace: str, name: str) -> Pod | None:
-        """An eviction does not carry its pod. The store may be a moment behind a new one."""
-        found = self._pods.get(namespace, name)
-        if found is not None:
-            return found
+        """An eviction does not carry its pod. It is decided on the API's own object, as all the
+        rest: in a store that is behind, the name may still be another pod's, and free."""
         try:
             return await self._client.get(PODS, name, namespace)
         except NotFound:

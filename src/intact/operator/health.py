@@ -1,12 +1,11 @@
 """`/healthz`, `/readyz` and `/metrics`."""
 
-import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from intact.operator.errors import StartError
+from intact.operator.listening import listen
 from intact.operator.metrics import Metrics
 
 Check = Callable[[], str | None]
@@ -46,12 +45,6 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncGenerator[
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            number = error.errno or 0
-            reason = os.strerror(number) if number > 0 else str(error)
-            raise StartError(f"cannot listen on {host}:{port}: {reason}") from error
-        yield [f"{address[0]}:{address[1]}" for address in runner.addresses]
+        yield await listen(runner, host, port)
     finally:
         await runner.cleanup()

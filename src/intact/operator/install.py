@@ -38,11 +38,11 @@ async def install(client: Client, registration: Registration | None = None) -> N
 
 async def _apply(client: Client, definition: dict[str, Any]) -> None:
     name = definition["metadata"]["name"]
-    await _refuse_foreign(client, definition)
-    await client.patch(CRDS, definition, name, type=PatchType.APPLY, force=True)
     try:
         async with asyncio.timeout(_ESTABLISHED_WITHIN):
-            while not await _is_served(client, name):
+            while not await _is_applied(client, definition):
+                await asyncio.sleep(_PAUSE)
+            while not await _is_served(client, definition):
                 await asyncio.sleep(_PAUSE)
     except TimeoutError:
         message = f"the CRD {name} is not established after {_ESTABLISHED_WITHIN:.0f} s"
@@ -50,28 +50,39 @@ async def _apply(client: Client, definition: dict[str, Any]) -> None:
     log.info("the CRD %s is served", name)
 
 
-async def _refuse_foreign(client: Client, definition: dict[str, Any]) -> None:
-    """A definition with other versions is another product's: its objects would be lost."""
+async def _is_applied(client: Client, definition: dict[str, Any]) -> bool:
+    """Apply it, unless what is there is still being deleted."""
     name = definition["metadata"]["name"]
     try:
         found = await client.get(CRDS, name)
     except NotFound:
-        return
+        pass
+    else:
+        if "deletionTimestamp" in found["metadata"]:
+            return False
+        _refuse_foreign(found, definition)
+    await client.patch(CRDS, definition, name, type=PatchType.APPLY, force=True)
+    return True
+
+
+def _refuse_foreign(found: dict[str, Any], definition: dict[str, Any]) -> None:
+    """A definition with other versions is another product's: its objects would be lost."""
     ours = {version["name"] for version in definition["spec"]["versions"]}
     others = sorted({version["name"] for version in found["spec"]["versions"]} - ours)
     if others:
         raise StartError(
-            f"the cluster has a CRD {name} with {', '.join(others)}, which is not Intact's "
-            "(OpenKruise?); the two cannot share it: uninstall the other one first"
+            f"the cluster has a CRD {definition['metadata']['name']} with {', '.join(others)}, "
+            "which is not Intact's (OpenKruise?); the two cannot share it: uninstall the other "
+            "one first"
         )
 
 
-async def _is_served(client: Client, name: str) -> bool:
-    found = await client.get(CRDS, name)
-    conditions = found.get("status", {}).get("conditions") or []  # null on a new one
+async def _is_served(client: Client, definition: dict[str, Any]) -> bool:
+    found = await client.get(CRDS, definition["metadata"]["name"])
+    conditions = found.get("status", {}).get("conditions") or []
     if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
         return False
-    spec = found["spec"]
+    spec = definition["spec"]
     try:
         for version in spec["versions"]:
             path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"

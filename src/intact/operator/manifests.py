@@ -70,7 +70,10 @@ def _deployment(namespace: str, image: str, replicas: int) -> Json:
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": dict(LABELS)},
-            "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
+            },
             "template": {"metadata": {"labels": dict(LABELS)}, "spec": _pod(namespace, image)},
         },
     }

@@ -18,6 +18,13 @@ _ENDED = (
 )
 PRESENT = {"name": "pod-is-present", "expression": f"!({_ENDED})"}
 """A pod that is going or gone already cannot be disrupted: the kubelet's last delete passes."""
+NOT_OF_ITS_NAMESPACE = {
+    "name": "namespace-stays",
+    "expression": (
+        "request.userInfo.username != 'system:serviceaccount:kube-system:namespace-controller'"
+    ),
+}
+"""A namespace that is being deleted takes its pods with it, also while Intact is down."""
 
 
 def _containers(field: str) -> str:

@@ -26,7 +26,7 @@ from intact.operator.gating import Gating
 from intact.operator.pub_index import POD_INDEXES, PubIndex
 from intact.operator.pub_validation import PubValidation
 from intact.operator.recounter import Recounter
-from intact.operator.workloads import Workloads
+from intact.operator.workloads import BUILT_IN, Workloads
 
 _WORKERS = 4
 
@@ -59,7 +59,6 @@ class PubReplica:
             client,
             self.index,
             self.workloads,
-            self.pods.store,
             self.namespaces.store,
             self.commits,
             self.events,
@@ -88,6 +87,10 @@ class PubReplica:
     def reflectors(self) -> list[Reflector[Any]]:
         return [self.pods, self.budgets, self.namespaces, *self.workloads.reflectors.values()]
 
+    def _always_followed(self) -> list[Reflector[Any]]:
+        built_in = [self.workloads.reflectors[one.group, one.kind] for one in BUILT_IN]
+        return [self.pods, self.budgets, self.namespaces, *built_in]
+
     async def run(self) -> None:
         """What every replica does, until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -98,8 +101,12 @@ class PubReplica:
 
     async def wait_synced(self) -> None:
         """Before this the index is not complete, and nobody may ask it."""
-        for reflector in self.reflectors:
+        for reflector in self._always_followed():
             await reflector.wait_synced()
+        # A kind that was found on the way may not be ours to follow: it must not hold up the rest.
+        for reflector in self.reflectors:
+            while not reflector.store.synced and reflector.error is None:
+                await asyncio.sleep(0.05)
 
     async def lead(self) -> None:
         """What the leader does, until cancelled."""

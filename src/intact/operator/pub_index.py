@@ -20,6 +20,7 @@ from intact.model.workload import Workload
 from intact.operator.pub_status import newer
 from intact.operator.workloads import (
     LEADER_WORKER_SET,
+    MOST_LEVELS,
     Chain,
     GroupKind,
     Owner,
@@ -76,6 +77,7 @@ class PubIndex:
         self._by_namespace: dict[str, dict[Key, None]] = {}
         self._owners: dict[str, Owner] = {}
         self._gone: set[str] = set()
+        self._idle: set[str] = set()
         pods.subscribe(self._pod_changed)
         budgets.subscribe(self._budget_changed)
         workloads.on_change = self._workload_changed
@@ -113,18 +115,13 @@ class PubIndex:
             self._drop(pod.metadata.uid)
         elif self.has_budgets(pod.metadata.namespace):
             self._count(new)
-        # A leader pod owns the workers of its group: they hang on it.
-        if (old is None) != (new is None):
+        # A leader pod is above the workers of its group: they hang on it.
+        if (old is None) != (new is None) and self.has_budgets(pod.metadata.namespace):
             self._recount_owned(pod.metadata.uid)
 
     def _count(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         chain = self._workloads.chain(pod)
-        for reference in pod.metadata.owner_references:
-            if reference.controller:
-                self._workloads.learn(
-                    group_of(reference.api_version), reference.kind, reference.api_version
-                )
         keys = self._keys(pod, chain)
         before = self._budgets_of.get(uid, ())
         for key in before:
@@ -168,10 +165,16 @@ class PubIndex:
         for key in self._budgets_of.pop(uid, ()):
             self._remove(self.entries[key], uid)
 
-    def _recount_owned(self, uid: str) -> None:
+    def _recount_owned(self, uid: str, levels: int = MOST_LEVELS) -> None:
+        """All pods below an owner, on whatever level: their chain has changed."""
+        if not levels:
+            return
         for pod in self._pods.by_index("owner", uid):
             if not pod_facts.is_finished(pod):
                 self._count(pod)
+            self._recount_owned(pod.metadata.uid, levels - 1)
+        for workload in self._workloads.owned_by(uid):
+            self._recount_owned(workload.metadata.uid, levels - 1)
 
     def scale_owner(self, entry: Entry, chain: Chain) -> Owner | None:
         """The owner whose scale says how many units of this pod's kind there should be."""
@@ -203,16 +206,25 @@ class PubIndex:
         """The owner is known to be gone."""
         if uid not in self._gone:
             self._gone.add(uid)
-            for entry in self.entries.values():
-                if uid in entry.counts.owners:
-                    self._recount_members(entry, uid)
+            self._recount_all_members(uid)
+
+    def set_idle(self, uid: str, idle: bool) -> None:
+        """What only the scale of an owner says: whether it wants no pods."""
+        if idle != (uid in self._idle):
+            (self._idle.add if idle else self._idle.discard)(uid)
+            self._recount_all_members(uid)
+
+    def _recount_all_members(self, uid: str) -> None:
+        for entry in self.entries.values():
+            if uid in entry.counts.owners:
+                self._recount_members(entry, uid)
 
     def is_released(self, uid: str) -> bool:
         """Whether an owner wants no pods any more: scaled to zero, being deleted, or gone."""
         found = self._workloads.by_uid(uid)
         if found is None:
             return uid in self._gone
-        return _wants_none(found[1])
+        return uid in self._idle or _wants_none(found[1])
 
     def _budget_changed(
         self, old: PodUnavailableBudget | None, new: PodUnavailableBudget | None
@@ -315,11 +327,13 @@ class PubIndex:
         uid = workload.metadata.uid
         if old is not None:
             for key in index.selecting(old.spec.template.metadata.labels):
-                self.entries[key].template_owners.pop(uid, None)
+                if self.entries[key].template_owners.pop(uid, "") is None:
+                    self.on_dirty(key)
         if new is None or not self._stands_alone(kind, new):
             return
         for key in index.selecting(new.spec.template.metadata.labels):
             self.entries[key].template_owners[uid] = None
+            self.on_dirty(key)
 
     def _stands_alone(self, kind: GroupKind, workload: Workload) -> bool:
         """Whether its own scale counts, and not that of a Deployment above it."""

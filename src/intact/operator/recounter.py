@@ -17,7 +17,7 @@ from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PUBS
+from intact.kube.resources import PODS, PUBS
 from intact.kube.store import Key
 from intact.model.event import ObjectReference
 from intact.model.meta import Condition
@@ -32,6 +32,10 @@ log = logging.getLogger(__name__)
 GATHER = 0.1
 """Seconds for which events are gathered."""
 _ATTEMPTS = 5
+_LOOK_AGAIN = 1.0
+"""Seconds after which a store that was behind is looked at again."""
+_ASK_AGAIN = 15.0
+"""Seconds after which an owner is asked again how many pods it wants."""
 
 
 class Behind(KubeError):
@@ -86,6 +90,7 @@ class Recounter:
 
     async def _count(self, entry: Entry) -> None:
         expectation = await self._expectations.of(entry)
+        versions = await self._read_overdue(entry)
         # From here to the write nothing is awaited: one moment of the store is counted.
         budget, now, seen = entry.budget, self._now(), self._pods.version
         if not is_current(budget, seen):
@@ -96,10 +101,16 @@ class Recounter:
             lambda name: self._pods.store.get(namespace, name),
             seen,
             now,
+            lambda pod: versions.get(pod.metadata.uid) == pod.metadata.resource_version,
         )
         entry.counts.set_ledger(records)
         status = recount(budget, entry.counts, expectation, records, seen)
         wanted = self._conditions(entry, expectation.problem)
+        if not self._is_gated(namespace):
+            # Whoever waits for this generation waits for pods to be held, too.
+            status = msgspec.structs.replace(
+                status, observed_generation=budget.status.observed_generation
+            )
         status = msgspec.structs.replace(
             status,
             conditions=conditions.merge(
@@ -108,10 +119,40 @@ class Recounter:
         )
         if expiry := next_expiry(records.values(), now):
             self._queue.add_after(entry.key, (expiry - now).total_seconds())
+        if len(versions) > len(overdue):
+            self._queue.add_after(entry.key, _LOOK_AGAIN)
+        if expectation.problem:
+            self._queue.add_after(entry.key, _ASK_AGAIN)
         if _differs(budget.status, status):
             await self._write(entry, budget, status)
         for name in overdue:
             self._report_not_deleted(budget, name)
+
+    async def _read_overdue(self, entry: Entry) -> dict[str, str]:
+        """The versions, as of now, of pods that seem not to have gone in time. The store may be
+        behind by more than a record's lifetime: a watch can stand still for that long."""
+        namespace = entry.key[0]
+        waiting: list[Pod] = []
+
+        def ask(pod: Pod) -> bool:
+            waiting.append(pod)
+            return False
+
+        unseen(
+            entry.budget.status.ledger.pods,
+            lambda name: self._pods.store.get(namespace, name),
+            self._pods.version,
+            self._now(),
+            ask,
+        )
+        versions: dict[str, str] = {}
+        for pod in waiting:
+            try:
+                found = await self._client.get(PODS, pod.metadata.name, namespace)
+            except NotFound:
+                continue
+            versions[found.metadata.uid] = found.metadata.resource_version
+        return versions
 
     def _conditions(self, entry: Entry, problem: str) -> list[Condition]:
         namespace = entry.key[0]

@@ -122,6 +122,7 @@ def webhook_configuration(
                 GATE_PATH,
                 _rule("", "v1", "pods", "DELETE", "UPDATE"),
                 conditions.PRESENT,
+                conditions.NOT_OF_ITS_NAMESPACE,
                 conditions.DISRUPTIVE_UPDATE,
             ),
             webhook(

@@ -25,6 +25,7 @@ from intact.operator import health
 from intact.operator.errors import StartError
 from intact.operator.install import install
 from intact.operator.metrics import Metrics
+from intact.operator.names import LEASE
 from intact.operator.pub import PubReplica
 from intact.operator.registration import GATE_PATH, VALIDATE_PUB_PATH
 from intact.operator.webhook_server import Handler
@@ -32,7 +33,7 @@ from intact.operator.webhooks import Webhooks
 
 log = logging.getLogger(__name__)
 
-LEASE = "intact"
+
 CONTROLLERS = ("pub",)
 
 

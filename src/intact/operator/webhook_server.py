@@ -6,7 +6,6 @@ failurePolicy says: closed, for ours.
 """
 
 import logging
-import os
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ from aiohttp import web
 
 from intact.model.admission import AdmissionResponse
 from intact.model.base import View
-from intact.operator.errors import StartError
+from intact.operator.listening import listen
 
 log = logging.getLogger(__name__)
 
@@ -105,13 +104,6 @@ async def serving_webhooks(
     )
     await runner.setup()
     try:
-        try:
-            site = web.TCPSite(runner, host, port, ssl_context=context, reuse_port=True)
-            await site.start()
-        except OSError as error:
-            number = error.errno or 0
-            reason = os.strerror(number) if number > 0 else str(error)
-            raise StartError(f"cannot listen on {host}:{port}: {reason}") from error
-        yield [f"{address[0]}:{address[1]}" for address in runner.addresses]
+        yield await listen(runner, host, port, context=context, shared=True)
     finally:
         await runner.cleanup()

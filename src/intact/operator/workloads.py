@@ -20,6 +20,7 @@ from intact.kube.errors import KubeError, NotFound
 from intact.kube.reflector import Reflector
 from intact.kube.resources import (
     DEPLOYMENTS,
+    PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
@@ -37,11 +38,10 @@ GroupKind = tuple[str, str]
 BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 LEADER_WORKER_SET: GroupKind = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
 _POD: GroupKind = ("", "Pod")
-# They own pods and have no scale: their pods count as what is there.
-_UNSCALED: frozenset[GroupKind] = frozenset(
-    {("apps", "DaemonSet"), ("batch", "Job"), ("", "Node"), _POD}
-)
-_MOST_LEVELS = 10
+# They own pods and are not followed: their pods count as what is there.
+_UNSCALED: frozenset[GroupKind] = frozenset({("", "Node"), _POD})
+MOST_LEVELS = 10
+"""Of owners above a pod."""
 _DISCOVER_AGAIN = 60.0
 """Seconds after which kinds that the server did not know are looked for again."""
 
@@ -90,7 +90,12 @@ class Workloads:
 
     def _follow(self, resource: Resource[Workload]) -> Reflector[Workload]:
         kind = (resource.group, resource.kind)
-        store: Store[Workload] = Store({"uid": lambda workload: [workload.metadata.uid]})
+        store: Store[Workload] = Store(
+            {
+                "uid": lambda workload: [workload.metadata.uid],
+                "owner": lambda workload: [_controller_uid(workload.metadata.owner_references)],
+            }
+        )
         store.subscribe(lambda old, new: self.on_change(kind, old, new))
         self.reflectors[kind] = Reflector(self._client, resource, store, rng=self._rng)
         return self.reflectors[kind]
@@ -112,13 +117,15 @@ class Workloads:
                             await self._discovering.wait()
 
     def chain(self, pod: Pod) -> Chain:
-        """The owners above a pod, as far as the stores know them."""
+        """The owners above a pod, as far as the stores know them. Kinds that are met on the way are
+        followed from then on."""
         namespace = pod.metadata.namespace
         owners: list[Owner] = []
         above = _controller(pod.metadata.owner_references)
-        while above is not None and len(owners) < _MOST_LEVELS:
+        while above is not None and len(owners) < MOST_LEVELS:
             owner = _owner(above)
             owners.append(owner)
+            self.learn(owner.group, owner.kind, above.api_version)
             found = self._find(namespace, owner)
             if found is None:
                 return Chain(tuple(owners), complete=self._is_end(owner))
@@ -129,20 +136,27 @@ class Workloads:
         """The owners above a pod; those that are not in a store (yet) are asked for."""
         chain = self.chain(pod)
         owners = list(chain.owners)
-        while not chain.complete and len(owners) < _MOST_LEVELS:
-            reflector = self.reflectors.get(owners[-1].group_kind)
-            if reflector is None:
-                break
-            namespace = pod.metadata.namespace
-            try:
-                found = await self._client.get(reflector.resource, owners[-1].name, namespace)
-            except NotFound:
-                break
-            above = _controller(found.metadata.owner_references)
-            if above is None or found.metadata.uid != owners[-1].uid:
+        while not chain.complete and len(owners) < MOST_LEVELS:
+            references = await self._ask(pod.metadata.namespace, owners[-1])
+            above = _controller(references)
+            if above is None:
                 break
             owners.append(_owner(above))
         return Chain(tuple(owners))
+
+    async def _ask(self, namespace: str, owner: Owner) -> list[OwnerReference]:
+        """The owner references of an owner, as the API has them; none if it is not there."""
+        reflector = self.reflectors.get(owner.group_kind)
+        try:
+            if owner.group_kind == _POD:
+                pod = await self._client.get(PODS, owner.name, namespace)
+                return pod.metadata.owner_references if pod.metadata.uid == owner.uid else []
+            if reflector is not None:
+                found = await self._client.get(reflector.resource, owner.name, namespace)
+                return found.metadata.owner_references if found.metadata.uid == owner.uid else []
+        except NotFound:
+            pass
+        return []
 
     def _find(self, namespace: str, owner: Owner) -> list[OwnerReference] | None:
         """The owner references of an owner, if it is in its store."""
@@ -158,7 +172,8 @@ class Workloads:
 
     def _is_end(self, owner: Owner) -> bool:
         """Whether nothing is known to stand above such an owner, although it is not in a store."""
-        return owner.group_kind in _UNSCALED or owner.group_kind in self._unknown
+        kind = owner.group_kind
+        return kind != _POD and (kind in _UNSCALED or kind in self._unknown)
 
     def learn(self, group: str, kind: str, api_version: str) -> None:
         """Make sure that a kind is followed, if it can be."""
@@ -188,6 +203,11 @@ class Workloads:
             if found := reflector.store.by_index("uid", uid):
                 return kind, found[0]
         return None
+
+    def owned_by(self, uid: str) -> Iterator[Workload]:
+        """The workloads that an owner controls."""
+        for reflector in list(self.reflectors.values()):
+            yield from reflector.store.by_index("owner", uid)
 
     def find(self, kind: GroupKind, namespace: str, name: str) -> Workload | None:
         reflector = self.reflectors.get(kind)
@@ -236,6 +256,11 @@ def _as_scale(resource: Resource[Workload]) -> Resource[_Scale]:
 
 def _controller(references: list[OwnerReference]) -> OwnerReference | None:
     return next((reference for reference in references if reference.controller), None)
+
+
+def _controller_uid(references: list[OwnerReference]) -> str:
+    found = _controller(references)
+    return found.uid if found else ""
 
 
 def group_of(api_version: str) -> str:

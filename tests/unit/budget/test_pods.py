@@ -66,9 +66,7 @@ def test_not_exempt(value: str) -> None:
 
 def test_the_controller_among_the_owners() -> None:
     def owner(uid: str, *, controller: bool) -> OwnerReference:
-        return OwnerReference(
-            api_version="v1", kind="K", name="n", uid=uid, controller=controller
-        )
+        return OwnerReference(api_version="v1", kind="K", name="n", uid=uid, controller=controller)
 
     assert controller_uid(pod()) == ""
     assert controller_uid(pod(owner_references=[owner("a", controller=False)])) == ""

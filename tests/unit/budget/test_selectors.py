@@ -27,7 +27,10 @@ SELECTED: dict[str, tuple[Selector, list[bool]]] = {
     "NotIn": (selector(needs("app", "NotIn", "a")), [False, True, True]),
     "Exists": (selector(needs("app", "Exists")), [True, True, False]),
     "DoesNotExist": (selector(needs("app", "DoesNotExist")), [False, False, True]),
-    "a label and the same In": (selector(needs("app", "In", "a", "b"), app="a"), [True, False, False]),
+    "a label and the same In": (
+        selector(needs("app", "In", "a", "b"), app="a"),
+        [True, False, False],
+    ),
     "a label and another In": (selector(needs("app", "In", "b"), app="a"), [False, False, False]),
     "In and NotIn": (
         selector(needs("app", "In", "a", "b"), needs("app", "NotIn", "a")),
@@ -183,14 +186,17 @@ LABELS = st.dictionaries(KEYS, st.sampled_from("abcd"))
 
 def selects_by_the_book(asked: LabelSelector, labels: Labels) -> bool:
     """Kubernetes' rules, expression by expression."""
-    by_operator = {
-        "In": lambda key, values: labels.get(key) in values,
-        "NotIn": lambda key, values: labels.get(key) not in values,
-        "Exists": lambda key, values: key in labels,
-        "DoesNotExist": lambda key, values: key not in labels,
-    }
-    return all(labels.get(key) == value for key, value in asked.match_labels.items()) and all(
-        by_operator[one.operator](one.key, one.values) for one in asked.match_expressions
+
+    def holds(one: LabelSelectorRequirement) -> bool:
+        return {
+            "In": labels.get(one.key) in one.values,
+            "NotIn": labels.get(one.key) not in one.values,
+            "Exists": one.key in labels,
+            "DoesNotExist": one.key not in labels,
+        }[one.operator]
+
+    return labels.items() >= asked.match_labels.items() and all(
+        holds(one) for one in asked.match_expressions
     )
 
 
@@ -230,9 +236,7 @@ def test_an_overlap_of_different_keys_means_that_one_selects_all_of_the_other(
 
 
 @given(asked=SELECTORS, labels=LABELS)
-def test_every_selected_pod_has_a_label_of_the_anchor(
-    asked: LabelSelector, labels: Labels
-) -> None:
+def test_every_selected_pod_has_a_label_of_the_anchor(asked: LabelSelector, labels: Labels) -> None:
     found = Selector(asked).anchor()
     if found is not None and Selector(asked).selects(labels):
         key, values = found

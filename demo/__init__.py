@@ -1,0 +1,1 @@
+"""What Intact does, shown on a real Kubernetes: `python -m demo`. Not shipped."""

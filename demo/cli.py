@@ -1,0 +1,66 @@
+"""`python -m demo [SCENARIO] [--keep] [--json]`."""
+
+import argparse
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections.abc import Awaitable
+from typing import Protocol
+
+from demo import drain
+from demo.errors import DemoError
+from demo.screen import Screen
+from demo.stage import Stage
+from devcluster import DevclusterError
+from intact.kube.errors import KubeError
+
+
+class Scenario(Protocol):
+    def __call__(
+        self, stage: Stage, screen: Screen, *, keep: bool
+    ) -> Awaitable[dict[str, object]]: ...
+
+
+SCENARIOS: dict[str, Scenario] = {"drain": drain.play}
+INTERRUPTED = 130
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m demo", description="Intact, shown live.")
+    parser.add_argument(
+        "scenario", nargs="?", choices=SCENARIOS, default="drain", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="after the first act, go on until Ctrl-C"
+    )
+    parser.add_argument("--json", action="store_true", help="end with a summary as one JSON line")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.ERROR)
+    _end_on_signals()
+    screen = Screen()
+    try:
+        with Stage(screen.say) as stage:
+            play = SCENARIOS[options.scenario]
+            summary = asyncio.run(_run(play(stage, screen, keep=options.keep)))
+    except KeyboardInterrupt:
+        screen.say("all of it has been cleaned up")
+        return 0 if options.keep else INTERRUPTED
+    except (DemoError, DevclusterError, KubeError) as error:
+        screen.say(f"it cannot go on: {error}")
+        return 1
+    if options.json:
+        sys.stdout.write(json.dumps(summary) + "\n")
+    return 0
+
+
+async def _run(play: Awaitable[dict[str, object]]) -> dict[str, object]:
+    return await play
+
+
+def _end_on_signals() -> None:
+    """All as Ctrl-C, also where the shell has set it to be ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))

@@ -1,0 +1,244 @@
+"""A drain of a node that holds pods of all shards: first with Intact, then without."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from demo import shards
+from demo.errors import DemoError
+from demo.picture import take_picture
+from demo.screen import Screen
+from demo.stage import REPLICAS, Child, Stage
+from demo.watch import NODES, GroupsDown, Watch
+from intact.budget.conditions import WORKING
+from intact.kube.client import Client
+from intact.kube.errors import KubeError
+from intact.kube.resources import NAMESPACES, PODS, PUBS, STATEFUL_SETS
+from intact.model.pub import PodUnavailableBudget
+
+T = TypeVar("T")
+
+_TICK = 0.1
+_WITHIN = 60.0
+_DRAIN_WITHIN = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one act has shown."""
+
+    node: str
+    pods: int
+    """On that node, before the drain."""
+    worst: int
+    seconds: float
+    refused: int
+    """Evictions that were answered with 429, and asked for again by kubectl."""
+    events: int
+    """Changes of pods that were looked at."""
+
+
+async def play(stage: Stage, screen: Screen, *, keep: bool) -> dict[str, object]:
+    """Both acts, and a summary; with `keep`, the first one, and then until cancelled."""
+    screen.say(f"starting Intact, {REPLICAS} replicas")
+    await stage.start_intact()
+    async with stage.client() as client:
+        down = GroupsDown(shards.SHARDS, shards.GROUP_KEY, shards.PODS_EACH)
+        watch = Watch(client, shards.NAMESPACE, down)
+        async with watch.running():
+            drama = _Drain(stage, screen, client, watch)
+            await drama.set_up()
+            with_intact = await drama.drain("with Intact")
+            if keep:
+                await drama.hold()
+            await drama.tear_down()
+            without = await drama.drain("without Intact")
+    screen.print(_table(with_intact, without))
+    return {
+        "scenario": "drain",
+        "groups": len(shards.SHARDS),
+        "with_intact": asdict(with_intact),
+        "without_intact": asdict(without),
+    }
+
+
+class _Drain:
+    def __init__(self, stage: Stage, screen: Screen, client: Client, watch: Watch) -> None:
+        self._stage = stage
+        self._screen = screen
+        self._client = client
+        self._watch = watch
+        self._title = ""
+        self._begun = time.monotonic()
+        self._kubectl: Child | None = None
+        self._held = False
+        self._footer = ""
+        watch.on_change(self._show)
+
+    async def set_up(self) -> None:
+        count = f"{len(shards.SHARDS)} shards of {shards.PODS_EACH} pods"
+        self._screen.say(f"creating {count} and their budget: at most one shard down")
+        await self._client.create(NAMESPACES, shards.namespace())
+        for shard in shards.SHARDS:
+            body = shards.stateful_set(shard)
+            await self._client.create(STATEFUL_SETS, body, shards.NAMESPACE)
+        await self._client.create(PUBS, shards.budget(), shards.NAMESPACE)
+        await self._until(self._budget_works, "the budget to be held")
+        self._held = True
+
+    async def drain(self, how: str) -> Outcome:
+        """Drain the node with the most pods, and wait until all shards are back."""
+        await self._until(self._all_up, "all shards to be up")
+        node, pods = self._fullest_node()
+        self._title = f"kubectl drain {node}, {how}"
+        self._screen.say(f"{self._title}: it holds {pods} pods of all {len(shards.SHARDS)} shards")
+        self._watch.down.begin()
+        with self._screen.act():
+            self._begun = time.monotonic()
+            self._kubectl = self._stage.kubectl(
+                *("drain", node, "--ignore-daemonsets", f"--timeout={_DRAIN_WITHIN}s")
+            )
+            code = await self._while_shown(self._kubectl.ended())
+            seconds = time.monotonic() - self._begun
+            if code != 0:
+                raise DemoError(self._kubectl.failure())
+            await self._until(self._all_up, "all shards to be up again")
+            self._show()
+        self._watch.check()
+        refused = sum("will retry after" in line for line in self._kubectl.lines())
+        self._kubectl = None
+        worst = self._watch.down.worst
+        self._screen.say(f"drained in {seconds:.1f} s; groups down at worst: {worst}")
+        return Outcome(node, pods, worst, round(seconds, 1), refused, self._watch.down.events)
+
+    async def hold(self) -> None:
+        """Until cancelled. The view goes on: whoever drains another node sees it here."""
+        self._screen.say("all of it runs on until Ctrl-C; in another terminal, for example:")
+        self._screen.say_plainly(
+            f"export KUBECONFIG={self._stage.kubeconfig} PATH={self._stage.binaries}:$PATH",
+            f"kubectl get pub -n {shards.NAMESPACE}",
+            f"kubectl drain {self._fullest_node()[0]}",
+        )
+        self._title = "held by Intact"
+        self._footer = "Ctrl-C ends all of it"
+        self._watch.down.begin()
+        with self._screen.act():
+            await self._while_shown(asyncio.Event().wait())
+
+    async def tear_down(self) -> None:
+        """Intact goes, and the pods are spread over all nodes again, as before the first act."""
+        self._screen.say("stopping Intact and taking it out of the cluster")
+        await self._stage.remove_intact()
+        self._held = False
+        for node in self._watch.nodes:
+            if node.spec.unschedulable:
+                body = {"spec": {"unschedulable": None}}
+                await self._client.patch(NODES, body, node.metadata.name)
+        await self._until(lambda: not self._cordoned(), "the nodes to be schedulable")
+        before = {pod.metadata.uid for pod in self._watch.pods}
+        await self._delete_pods()
+        await self._until(
+            lambda: not any(pod.metadata.uid in before for pod in self._watch.pods),
+            "new pods in the place of the old ones",
+        )
+
+    async def _delete_pods(self) -> None:
+        # The API server hears of the end of a registration a moment later.
+        deadline = time.monotonic() + _WITHIN
+        while True:
+            try:
+                return await self._client.delete_collection(PODS, shards.NAMESPACE)
+            except KubeError as error:
+                if time.monotonic() > deadline:
+                    raise DemoError(f"the pods cannot be deleted: {error}") from error
+            await asyncio.sleep(_TICK)
+
+    def _budget(self) -> PodUnavailableBudget | None:
+        return self._watch.budgets.get(shards.NAMESPACE, shards.BUDGET)
+
+    def _budget_works(self) -> bool:
+        """With all shards up, and known to it to be."""
+        budget = self._budget()
+        return (
+            budget is not None
+            and budget.status.unavailable_allowed == 1
+            and budget.status.total_replicas == len(shards.SHARDS)
+            and any(c.type == WORKING and c.status == "True" for c in budget.status.conditions)
+        )
+
+    def _all_up(self) -> bool:
+        return not self._watch.down.now and (self._budget_works() or not self._held)
+
+    def _cordoned(self) -> list[str]:
+        return [node.metadata.name for node in self._watch.nodes if node.spec.unschedulable]
+
+    def _fullest_node(self) -> tuple[str, int]:
+        """The node with the most pods, and how many."""
+        counts = Counter(pod.spec.node_name for pod in self._watch.pods)
+        node = min(counts, key=lambda name: (-counts[name], name))
+        found = {
+            pod.metadata.labels.get(shards.GROUP_KEY)
+            for pod in self._watch.pods
+            if pod.spec.node_name == node
+        }
+        if found != set(shards.SHARDS):
+            raise DemoError(f"{node} holds pods of {sorted(map(str, found))} only")
+        return node, counts[node]
+
+    async def _until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + _WITHIN
+        while not condition():
+            if problem := self._stage.intact_failure():
+                raise DemoError(problem)
+            if time.monotonic() > deadline:
+                raise DemoError(f"waited {_WITHIN:.0f} s in vain for {what}")
+            self._show()
+            await asyncio.sleep(_TICK)
+
+    async def _while_shown(self, work: Coroutine[Any, Any, T]) -> T:
+        """Events bring new pictures; the clock and kubectl's output only do so by a look."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                if problem := self._stage.intact_failure():
+                    raise DemoError(problem)
+                self._show()
+                await asyncio.wait({task}, timeout=_TICK)
+            return task.result()
+        finally:
+            task.cancel()
+
+    def _show(self) -> None:
+        self._screen.show(
+            take_picture(
+                self._watch,
+                title=self._title,
+                seconds=time.monotonic() - self._begun,
+                budget=self._budget() if self._held else None,
+                output=self._kubectl.lines() if self._kubectl else (),
+                footer=self._footer,
+            )
+        )
+
+
+def _table(with_intact: Outcome, without: Outcome) -> Table:
+    table = Table(box=SIMPLE_HEAD, title_justify="left")
+    table.add_column("kubectl drain")
+    table.add_column("with Intact", justify="right")
+    table.add_column("without", justify="right")
+    groups = len(shards.SHARDS)
+    rows: list[tuple[str, Callable[[Outcome], str]]] = [
+        ("node, pods on it", lambda each: f"{each.node}, {each.pods}"),
+        ("groups down at worst", lambda each: f"{each.worst} of {groups}"),
+        ("evictions told to wait", lambda each: str(each.refused)),
+        ("drained after", lambda each: f"{each.seconds:.1f} s"),
+    ]
+    for name, show in rows:
+        table.add_row(name, show(with_intact), show(without))
+    return table

@@ -1,0 +1,62 @@
+"""Where pictures go: one that changes in place in a terminal, else lines."""
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+from demo.view import Picture, line, render
+
+
+class Screen:
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False)
+        self._begun = time.monotonic()
+        self._live: Live | None = None
+        self._playing = False
+        self._last_line = ""
+        self._output_shown = 0
+
+    def say(self, text: str) -> None:
+        """One line of progress."""
+        self.say_plainly(f"{time.monotonic() - self._begun:6.1f} s  {text}")
+
+    def say_plainly(self, *lines: str) -> None:
+        """Lines to be copied: nothing before them, never broken."""
+        for each in lines:
+            self._console.print(each, markup=False, soft_wrap=True)
+
+    def print(self, what: RenderableType) -> None:
+        self._console.print(what)
+
+    @contextmanager
+    def act(self) -> Generator[None, None, None]:
+        """Pictures shown within replace one another; the last one stays."""
+        self._last_line, self._output_shown = "", 0
+        self._playing = True
+        try:
+            if self._console.is_terminal:
+                with Live(console=self._console, auto_refresh=False) as live:
+                    self._live = live
+                    yield
+            else:
+                yield
+        finally:
+            self._playing, self._live = False, None
+
+    def show(self, picture: Picture) -> None:
+        """Nothing between the acts."""
+        if self._live is not None:
+            self._live.update(render(picture), refresh=True)
+        elif self._playing:
+            self._show_lines(picture)
+
+    def _show_lines(self, picture: Picture) -> None:
+        for text in picture.output[self._output_shown :]:
+            self.say(f"kubectl: {text}")
+        self._output_shown = len(picture.output)
+        if (now := line(picture)) != self._last_line:
+            self._last_line = now
+            self.say(now)

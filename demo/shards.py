@@ -1,0 +1,77 @@
+"""Four shards of four pods, as objects of the API, and the budget that covers them."""
+
+from typing import Any
+
+NAMESPACE = "llm"
+BUDGET = "llm"
+LABELS = {"app": "llm"}
+GROUP_KEY = "shard"
+SHARDS = tuple(f"shard-{number}" for number in range(4))
+PODS_EACH = 4
+
+Json = dict[str, Any]
+
+
+def namespace() -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+
+
+def stateful_set(shard: str) -> Json:
+    """One shard. Its pods take a while to go and to become ready, so that both can be seen, and
+    less than the five seconds after which kubectl asks again for what was refused."""
+    labels = {**LABELS, GROUP_KEY: shard}
+    container = {
+        "name": "model",
+        "image": "example.org/llm:1",
+        "readinessProbe": {"tcpSocket": {"port": 8000}, "initialDelaySeconds": 2},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": shard, "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "replicas": PODS_EACH,
+            "podManagementPolicy": "Parallel",
+            "serviceName": shard,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {
+                    "labels": labels,
+                    "annotations": {"devcluster.intact.dev/termination-delay": "500ms"},
+                },
+                "spec": {
+                    "containers": [container],
+                    "topologySpreadConstraints": [
+                        # Every node holds every shard: any drain meets all of them.
+                        _spread(labels, "DoNotSchedule"),
+                        _spread(LABELS, "ScheduleAnyway"),
+                    ],
+                },
+            },
+        },
+    }
+
+
+def _spread(labels: dict[str, str], otherwise: str) -> Json:
+    return {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": otherwise,
+        "labelSelector": {"matchLabels": labels},
+        # A node that is drained no longer counts as one to spread over.
+        "nodeTaintsPolicy": "Honor",
+    }
+
+
+def budget() -> Json:
+    """At most one shard down; a shard is up with all its pods."""
+    return {
+        "apiVersion": "policy.kruise.io/v1alpha1",
+        "kind": "PodUnavailableBudget",
+        "metadata": {"name": BUDGET, "namespace": NAMESPACE},
+        "spec": {
+            "selector": {"matchLabels": LABELS},
+            "maxUnavailable": 1,
+            "podGroupPolicy": {"groupLabelKey": GROUP_KEY, "minReadyReplicas": PODS_EACH},
+        },
+    }

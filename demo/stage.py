@@ -1,0 +1,190 @@
+"""The cluster, and the processes that run beside it: Intact's replicas and kubectl."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+from demo.errors import DemoError
+from devcluster import Cluster
+from devcluster.build import ensure_binaries
+from devcluster.ports import LOOPBACK, Ports
+from devcluster.process import end, last_lines, spawn
+from devcluster.progress import silent
+from intact.kube import config as kube_config
+from intact.kube.client import Client
+from intact.kube.http import HttpTransport
+
+NODES = 3
+REPLICAS = 2
+_READY_WITHIN = 60.0
+_END_WITHIN = 15.0
+_PAUSE = 0.05
+_INSTALLED_IN = "default"
+"""Outside a cluster Intact keeps its Lease and Secret in the kubeconfig's namespace."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def lines(self) -> list[str]:
+        """What it has said so far; a line that is still being written is not among them."""
+        return self.log.read_text(errors="replace").rpartition("\n")[0].splitlines()
+
+    def failure(self) -> str:
+        return f"{self.name} ended with {self.process.returncode}:\n{last_lines(self.log)}"
+
+    async def ended(self) -> int:
+        while (code := self.process.poll()) is None:
+            await asyncio.sleep(_PAUSE)
+        return code
+
+
+class Stage:
+    """All that is started here ends with the block, however it ends; or with this process, even if
+    that is killed. Files stay only where something failed."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._ports = Ports()
+        self._binaries = Path()
+        self._directory = Path(tempfile.mkdtemp(prefix="intact-demo-"))
+        self._cluster = Cluster(NODES, data_dir=self._directory / "cluster", report=silent)
+        self._children: list[Child] = []
+        self._replicas: list[tuple[Child, int]] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self._binaries = ensure_binaries(self._say)
+            self._say(f"starting Kubernetes with {NODES} nodes")
+            self._cluster.open()
+        except BaseException as error:
+            self._close(type(error))
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close(kind)
+
+    def _close(self, kind: type[BaseException] | None) -> None:
+        # Whoever is impatient must not stop the cleaning up.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for child in self._children:
+            child.process.terminate()
+        for child in self._children:
+            end(child.process, grace=2.0)
+        self._cluster.close()
+        self._ports.release()
+        if kind is not None and not issubclass(kind, KeyboardInterrupt | SystemExit):
+            self._say(f"the logs are kept in {self._directory}")
+        else:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._cluster.kubeconfig
+
+    def client(self) -> Client:
+        config = kube_config.load(str(self.kubeconfig))
+        return Client(HttpTransport(config), field_manager="demo", on_warning=lambda _: None)
+
+    @property
+    def binaries(self) -> Path:
+        """The directory of kubectl."""
+        return self._binaries
+
+    def kubectl(self, *arguments: str) -> Child:
+        return self._spawn(arguments[0], [self._binaries / "kubectl", *arguments])
+
+    async def start_intact(self) -> None:
+        """Two replicas behind one address, both ready."""
+        address = f"{LOOPBACK}:{self._ports.reserve()}"
+        for number in range(1, REPLICAS + 1):
+            port = self._ports.reserve()
+            child = self._intact(
+                *("run", "--install", "--webhook-bind", address),
+                *("--http-bind", f"{LOOPBACK}:{port}"),
+                name=f"intact-{number}",
+            )
+            self._replicas.append((child, port))
+        timeout = aiohttp.ClientTimeout(total=5)
+        async with aiohttp.ClientSession(timeout=timeout) as session:
+            for child, port in self._replicas:
+                await _ready(session, child, port)
+
+    async def remove_intact(self) -> None:
+        """Ended as a cluster would end it, then taken out."""
+        for child, _ in self._replicas:
+            child.process.terminate()
+        for child, _ in self._replicas:
+            await _succeeded(child)
+        self._replicas.clear()
+        await _succeeded(self._intact("uninstall", "--namespace", _INSTALLED_IN, name="uninstall"))
+
+    def intact_failure(self) -> str | None:
+        """Replicas end only when asked to."""
+        ended = [child for child, _ in self._replicas if child.process.poll() is not None]
+        return ended[0].failure() if ended else None
+
+    def _intact(self, command: str, *arguments: str, name: str) -> Child:
+        program = Path(sys.executable).with_name("intact")
+        return self._spawn(name, [program, command, "--kubeconfig", self.kubeconfig, *arguments])
+
+    def _spawn(self, name: str, command: Sequence[str | Path]) -> Child:
+        log = self._directory / f"{len(self._children)}-{name}.log"
+        environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
+        child = Child(name, spawn(command, log, environment), log)
+        self._children.append(child)
+        return child
+
+
+async def _succeeded(child: Child) -> None:
+    try:
+        async with asyncio.timeout(_END_WITHIN):
+            code = await child.ended()
+    except TimeoutError:
+        end_of_log = last_lines(child.log)
+        raise DemoError(f"{child.name} runs on after {_END_WITHIN:.0f} s:\n{end_of_log}") from None
+    if code != 0:
+        raise DemoError(child.failure())
+
+
+async def _ready(session: aiohttp.ClientSession, child: Child, port: int) -> None:
+    deadline = time.monotonic() + _READY_WITHIN
+    answer = "nothing"
+    while time.monotonic() < deadline:
+        if child.process.poll() is not None:
+            raise DemoError(child.failure())
+        try:
+            async with session.get(f"http://{LOOPBACK}:{port}/readyz") as response:
+                if response.status == 200:
+                    return
+                answer = await response.text()
+        except aiohttp.ClientConnectionError:
+            pass
+        await asyncio.sleep(_PAUSE)
+    raise DemoError(
+        f"{child.name} is not ready after {_READY_WITHIN:.0f} s; /readyz: {answer}\n"
+        f"{last_lines(child.log)}"
+    )

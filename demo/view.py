@@ -1,0 +1,140 @@
+"""How a moment looks in a terminal. Pure: a picture in, something rich can print out."""
+
+import re
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from demo.watch import PodState
+
+SYMBOLS = {
+    PodState.READY: ("●", "green"),
+    PodState.NOT_READY: ("◐", "yellow"),
+    PodState.TERMINATING: ("○", "red"),
+    PodState.PENDING: ("·", "bright_black"),
+}
+_OUTPUT_LINES = 7
+_REFUSAL = re.compile(
+    r'error when evicting pods/"(?P<pod>[^"]+)".*?\(will retry after (?P<pause>\w+)\): '
+    r"(?:.*? denied the request: )?(?P<why>.*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    name: str
+    group: str
+    node: str
+    state: PodState
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    name: str
+    cordoned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetView:
+    allowed: int
+    current: int
+    desired: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    title: str
+    seconds: float
+    groups: tuple[str, ...]
+    down: tuple[str, ...]
+    worst: int
+    nodes: tuple[NodeView, ...]
+    pods: tuple[PodView, ...]
+    """In the order of their names."""
+    budget: BudgetView | None
+    """None while nobody holds it."""
+    output: tuple[str, ...] = ()
+    """What kubectl has said so far."""
+    footer: str = ""
+
+
+def render(picture: Picture) -> RenderableType:
+    parts: list[RenderableType] = [_grid(picture), Text(), _budget(picture), _worst(picture)]
+    if picture.output:
+        parts += [Text(), *_output(picture.output)]
+    if picture.footer:
+        parts += [Text(), Text(picture.footer)]
+    return Panel(
+        Group(*parts),
+        title=picture.title,
+        title_align="left",
+        subtitle=f"{_legend()}   {picture.seconds:.1f} s",
+        subtitle_align="right",
+    )
+
+
+def line(picture: Picture) -> str:
+    """The groups in one line, for where there is no terminal."""
+    groups = "  ".join(f"{name} {_symbols(picture, name).plain}" for name in picture.groups)
+    return f"{groups}  down: {len(picture.down)}"
+
+
+def _grid(picture: Picture) -> Table:
+    """A row for each group, a column for each node."""
+    grid = Table(box=None, padding=(0, 3, 0, 0))
+    grid.add_column("")
+    for node in picture.nodes:
+        note = " cordoned" if node.cordoned else ""
+        grid.add_column(f"{node.name}{note}", header_style="red" if node.cordoned else "bold")
+    grid.add_column("unplaced")
+    grid.add_column("")
+    places = [*(node.name for node in picture.nodes), ""]
+    for group in picture.groups:
+        cells = [_symbols(picture, group, place) for place in places]
+        up = Text("DOWN", "bold red") if group in picture.down else Text("up", "green")
+        grid.add_row(group, *cells, up)
+    return grid
+
+
+def _symbols(picture: Picture, group: str, node: str | None = None) -> Text:
+    text = Text()
+    for pod in picture.pods:
+        if pod.group == group and node in (None, pod.node):
+            text.append(*SYMBOLS[pod.state])
+    return text
+
+
+def _budget(picture: Picture) -> Text:
+    budget = picture.budget
+    if budget is None:
+        return Text("budget: nobody holds it", "bright_black")
+    return Text(
+        f"budget: allowed {budget.allowed}, current {budget.current}, "
+        f"desired {budget.desired}, total {budget.total}"
+    )
+
+
+def _worst(picture: Picture) -> Text:
+    style = "bold red" if picture.worst > 1 else ""
+    return Text(f"groups down: {len(picture.down)}, at worst {picture.worst}", style)
+
+
+def _output(lines: tuple[str, ...]) -> list[Text]:
+    """The last lines, a row each; of refusals, which are long, only the last one in full."""
+    rows = []
+    for line in lines[-_OUTPUT_LINES:]:
+        refusal = _REFUSAL.fullmatch(line)
+        text = f"{refusal['pod']} refused, again in {refusal['pause']}" if refusal else line
+        rows.append(Text(text, "bright_black", no_wrap=True, overflow="ellipsis"))
+    refusals = [found["why"] for line in lines if (found := _REFUSAL.fullmatch(line))]
+    if refusals:
+        rows += [Text(), Text(f"the last refusal: {refusals[-1]}")]
+    return rows
+
+
+def _legend() -> str:
+    return "  ".join(f"{symbol} {state.value}" for state, (symbol, _) in SYMBOLS.items())

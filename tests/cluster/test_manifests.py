@@ -1,0 +1,278 @@
+"""`intact manifests` and `intact uninstall` on a real cluster, with a real kubectl."""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.waiting import wait_for
+from intact.kube import config
+from intact.kube.client import Client
+from intact.kube.http import HttpTransport
+from intact.kube.resources import untyped
+from intact.operator.authority import new_authority
+from intact.operator.registration import (
+    GATED_LABEL,
+    Registration,
+    ServiceAddress,
+    webhook_configuration,
+)
+from tests.support.intact_process import intact_run
+from tests.support.kubeconfigs import write_kubeconfig
+from tests.support.pub_cases import amount, budget, target
+
+REVIEWS = untyped(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
+CRD = "podunavailablebudgets.policy.kruise.io"
+
+
+def intact(*arguments: str) -> str:
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("intact"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+class Kubectl:
+    def __init__(self, cluster: Cluster) -> None:
+        self._command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig)]
+
+    def __call__(self, *arguments: str, stdin: str = "", code: int = 0) -> str:
+        ran = subprocess.run(
+            [*self._command, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert ran.returncode == code, ran.stderr
+        warnings = [line for line in ran.stderr.splitlines() if line.startswith("Warning")]
+        # A CRD that `--install` has made lacks what kubectl notes down; it adds that by itself.
+        assert all("last-applied-configuration" in line for line in warnings), warnings
+        return ran.stdout
+
+    def names(self, *arguments: str) -> list[str]:
+        return self("get", *arguments, "--output=name", "--ignore-not-found").split()
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster) -> Kubectl:
+    return Kubectl(cluster)
+
+
+@pytest.fixture
+def home(cluster: Cluster, kubectl: Kubectl) -> Iterator[str]:
+    """A namespace that Intact is installed into."""
+    name = f"intact-{uuid.uuid4().hex[:8]}"
+    text = intact("manifests", "--namespace", name, "--image", "example.test/intact:1")
+    kubectl("apply", "-f", "-", stdin=text)
+    yield name
+    intact("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", name)
+    kubectl("delete", "namespace", name, "--wait=false")
+
+
+def test_all_is_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None:
+    def available() -> bool:
+        found = json.loads(kubectl("get", "deployment", "intact", "-n", home, "-o", "json"))
+        return bool(found["status"].get("availableReplicas") == 2)
+
+    # Two pods that Pod Security lets in at its strictest.
+    wait_for(available, "two replicas of Intact", timeout=60)
+    assert kubectl.names("pdb,service,role,rolebinding,serviceaccount", "-n", home) == [
+        "poddisruptionbudget.policy/intact",
+        "service/intact-metrics",
+        "service/intact-webhook",
+        "role.rbac.authorization.k8s.io/intact",
+        "rolebinding.rbac.authorization.k8s.io/intact",
+        "serviceaccount/default",
+        "serviceaccount/intact",
+    ]
+
+
+def test_it_can_be_applied_again(kubectl: Kubectl, home: str) -> None:
+    text = intact("manifests", "--namespace", home, "--image", "example.test/intact:1")
+    kubectl("apply", "-f", "-", "--dry-run=server", stdin=text)
+    kubectl("apply", "-f", "-", stdin=text)
+    assert kubectl("diff", "-f", "-", stdin=text) == ""
+
+
+async def test_with_these_rights_it_runs(
+    cluster: Cluster, kubectl: Kubectl, home: str, namespace: str, tmp_path: Path
+) -> None:
+    """`intact run` as the ServiceAccount counts a budget and gates its namespace."""
+    token = kubectl("create", "token", "intact", "-n", home).strip()
+    kubeconfig = write_kubeconfig(
+        cluster, tmp_path / "kubeconfig", namespace=home, user={"token": token}
+    )
+    kubectl("create", "deployment", "web", "--image=x", "--replicas=3", "-n", namespace)
+    kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(budget(target())))
+    bind = f"127.0.0.1:{free_port()}"
+    async with intact_run(kubeconfig, "--webhook-bind", bind) as running:
+        await running.started()
+        async with asyncio.timeout(60):
+            while not (
+                kubectl("get", "pub", "budget", "-n", namespace, "-o", ALLOWED_NOW) == "1"
+                and kubectl.names("namespaces", "-l", GATED_LABEL) == [f"namespace/{namespace}"]
+            ):
+                await asyncio.sleep(0.2)
+        await running.ready()
+        running.process.terminate()
+        assert await running.ended() == 0
+        assert not [line for line in running.log if "forbidden" in line.lower()]
+
+
+ALLOWED_NOW = "jsonpath={.status.unavailableAllowed}"
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def test_image_and_replicas(kubectl: Kubectl) -> None:
+    text = intact("manifests", "--image", "example.test/other:2", "--replicas", "3")
+    documents = [msgspec.yaml.decode(each) for each in text.split("---\n")]
+    [deployment] = [each for each in documents if each["kind"] == "Deployment"]
+    assert deployment["metadata"]["namespace"] == "intact-system"
+    assert deployment["spec"]["replicas"] == 3
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "example.test/other:2"
+
+
+LEADER_WORKER_SETS = ("watch", "leaderworkersets.leaderworkerset.x-k8s.io", "")
+ALLOWED = [
+    *((verb, "pods", "") for verb in ("get", "list", "watch")),
+    *((verb, "namespaces", "") for verb in ("get", "list", "watch", "patch")),
+    *((verb, "statefulsets.apps", "") for verb in ("get", "list", "watch")),
+    *((verb, "replicationcontrollers", "") for verb in ("get", "list", "watch")),
+    *((verb, "leaderworkersets.leaderworkerset.x-k8s.io", "") for verb in ("get", "list", "watch")),
+    ("get", "deployments.apps/scale", ""),
+    ("get", "clonesets.apps.kruise.io/scale", ""),
+    ("update", f"{CRD}/status", ""),
+    ("create", "pods/eviction", ""),
+    ("create", "events", ""),
+    ("create", "validatingwebhookconfigurations.admissionregistration.k8s.io", ""),
+    ("update", "validatingwebhookconfigurations.admissionregistration.k8s.io/intact", ""),
+    ("update", "leases.coordination.k8s.io/intact", "HOME"),
+    ("create", "leases.coordination.k8s.io", "HOME"),
+    ("create", "secrets", "HOME"),
+    ("get", "secrets/intact-webhook-ca", "HOME"),
+    ("update", "secrets/intact-webhook-ca", "HOME"),
+]
+REFUSED = [
+    ("delete", "pods", ""),
+    ("create", "pods", "HOME"),
+    ("update", CRD, ""),
+    ("list", "secrets", "HOME"),
+    ("get", "secrets/another", "HOME"),
+    ("get", "secrets", ""),
+    ("delete", "namespaces", ""),
+    ("update", "validatingwebhookconfigurations.admissionregistration.k8s.io/another", ""),
+    ("update", "deployments.apps/scale", ""),
+    ("list", "clonesets.apps.kruise.io", ""),
+]
+
+
+async def test_the_operator_may_do_what_it_needs_and_no_more(cluster: Cluster, home: str) -> None:
+    async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
+        async with asyncio.timeout(30):  # the aggregated role is filled a moment later
+            while not await may(client, home, *LEADER_WORKER_SETS):
+                await asyncio.sleep(0.1)
+        wrong = [one for one in ALLOWED if not await may(client, home, *one)]
+        assert wrong == []
+        too_much = [one for one in REFUSED if await may(client, home, *one)]
+        assert too_much == []
+
+
+async def may(client: Client, home: str, verb: str, what: str, where: str) -> bool:
+    full, _, rest = what.partition("/")
+    resource, _, group = full.partition(".")
+    subresource = rest if rest in ("status", "scale", "eviction") else ""
+    attributes = {
+        "verb": verb,
+        "group": group,
+        "resource": resource,
+        "subresource": subresource,
+        "name": "" if subresource else rest,
+        "namespace": home if where == "HOME" else "",
+    }
+    body: dict[str, Any] = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{home}:intact",
+            "groups": ["system:serviceaccounts", "system:authenticated"],
+            "resourceAttributes": attributes,
+        },
+    }
+    return bool((await client.create(REVIEWS, body))["status"]["allowed"])
+
+
+async def test_uninstall_removes_all_but_budgets(
+    cluster: Cluster, kubectl: Kubectl, home: str, namespace: str
+) -> None:
+    async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
+        bundle = new_authority(datetime.now(UTC)).bundle
+        address = ServiceAddress(home, "intact-webhook")
+        kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(budget(amount(1))))
+        await Registration(client, lambda: webhook_configuration(address, bundle)).ensure()
+    kubectl("label", "namespace", namespace, f"{GATED_LABEL}=true")
+    arguments = ("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
+
+    said = intact(*arguments).splitlines()
+
+    assert said[0] == "ValidatingWebhookConfiguration intact deleted"
+    assert said[1] == f"label {GATED_LABEL} of namespace {namespace} removed"
+    assert f"Deployment {home}/intact deleted" in said
+    assert kubectl.names("validatingwebhookconfiguration") == []
+    assert kubectl.names("namespaces", "-l", GATED_LABEL) == []
+    selector = "app.kubernetes.io/name=intact"
+    kinds = "deployment,pod,pdb,service,role,rolebinding,serviceaccount,secret"
+    assert kubectl.names(kinds, "-n", home, "-l", selector) == []
+    assert kubectl.names("clusterrole,clusterrolebinding", "-l", selector) == []
+    assert kubectl.names("pub", "-n", namespace) == ["podunavailablebudget.policy.kruise.io/budget"]
+
+    again = intact(*arguments).splitlines()
+    assert not any("deleted" in line or "removed" in line.split() for line in again)
+
+
+def test_uninstall_removes_budgets_when_asked(
+    cluster: Cluster, kubectl: Kubectl, home: str
+) -> None:
+    arguments = ("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
+    said = intact(*arguments, "--crds")
+    assert f"CustomResourceDefinition {CRD} deleted" in said
+    wait_for(lambda: kubectl.names("crd", CRD) == [], "the end of the CRD")
+
+
+def test_uninstall_from_nowhere_is_one_line(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("intact"), "uninstall"),
+            *("--kubeconfig", tmp_path / "none"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("Error: cannot read kubeconfig")
+    assert len(ran.stderr.splitlines()) == 1

@@ -1,0 +1,203 @@
+"""The rest of the cluster: controllers that make pods, and kubelets that run them."""
+
+import asyncio
+from typing import Any
+
+from intact.kube.client import Client
+from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.resources import PUBS
+from tests.simulation.scenario import GROUP_KEY, WorkloadPlan
+from tests.simulation.truth import NAMESPACE, image_id, image_of, is_terminating
+from tests.simulation.world import World
+from tests.support.objects import NAMESPACES, PODS, Json, pod
+
+from intact.kube.resources import untyped
+
+FIRST_IMAGE = "registry.example/main:1"
+NODES = ("node-a", "node-b", "node-c")
+
+
+class Cluster:
+    def __init__(self, world: World) -> None:
+        self.cordoned: dict[str, None] = {}
+        self._world = world
+        self._client = Client(world.api.as_user("system"), rng=world.rng("cluster"))
+        self._rng = world.rng("cluster times")
+        self._owners: dict[str, str] = {}
+        self._kubelets: dict[str, asyncio.Event] = {}
+        self._controllers = {plan.name: asyncio.Event() for plan in world.scenario.workloads}
+        self._tasks: list[asyncio.Task[None]] = []
+        world.truth.on_pod = self._pod_changed
+
+    async def set_up(self) -> None:
+        """All pods are there and ready, then the budgets are made."""
+        world = self._world
+        await self._client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        for plan in world.scenario.workloads:
+            await self._create_workload(plan)
+            self._tasks.append(asyncio.create_task(self._control(plan), name=f"set {plan.name}"))
+        wanted = sum(len(plan.groups) for plan in world.scenario.workloads)
+        while sum(each.available for each in world.truth.pods.values()) < wanted:
+            await asyncio.sleep(0.5)
+        for budget in world.scenario.budgets:
+            body: dict[str, Any] = {
+                "apiVersion": PUBS.api_version,
+                "kind": PUBS.kind,
+                "metadata": {"name": budget.name},
+                "spec": budget.spec(),
+            }
+            await self._client.create(PUBS, body, NAMESPACE)
+
+    async def _create_workload(self, plan: WorkloadPlan) -> None:
+        labels = {"app": plan.app}
+        resource = untyped("apps", "v1", f"{plan.kind.lower()}s", plan.kind)
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": plan.kind,
+            "metadata": {"name": plan.name},
+            "spec": {
+                "replicas": len(plan.groups),
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": []}},
+            },
+        }
+        created = await self._client.create(resource, body, NAMESPACE)
+        self._owners[plan.name] = created["metadata"]["uid"]
+
+    def _pod_changed(self, uid: str, obj: Json | None) -> None:
+        if uid in self._kubelets:
+            self._kubelets[uid].set()
+        for event in self._controllers.values():
+            event.set()
+
+    async def _control(self, plan: WorkloadPlan) -> None:
+        event = self._controllers[plan.name]
+        while True:
+            event.clear()
+            await self._remove_failed(plan)
+            missing = self._missing(plan)
+            if not missing:
+                await event.wait()
+                continue
+            await asyncio.sleep(self._rng.uniform(0.05, 0.8))
+            for name, group in missing:
+                await self._create_pod(plan, name, group)
+
+    def _missing(self, plan: WorkloadPlan) -> list[tuple[str, str | None]]:
+        if plan.kind == "StatefulSet":
+            names = [f"{plan.name}-{index}" for index in range(len(plan.groups))]
+            return [
+                (name, group)
+                for name, group in zip(names, plan.groups, strict=True)
+                if self._world.pod(name) is None
+            ]
+        here = [pod for pod in self._of(plan) if not is_terminating(pod)]
+        return [("", group) for group in plan.groups[len(here) :]]
+
+    def _of(self, plan: WorkloadPlan) -> list[Json]:
+        uid = self._owners[plan.name]
+        pods = self._world.api.objects("pods", NAMESPACE)
+        return [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == uid]
+
+    async def _remove_failed(self, plan: WorkloadPlan) -> None:
+        for found in self._of(plan):
+            if found["status"].get("phase") == "Failed" and not is_terminating(found):
+                meta = found["metadata"]
+                try:
+                    await self._client.delete(
+                        PODS, meta["name"], NAMESPACE, grace_period_seconds=0, uid=meta["uid"]
+                    )
+                except KubeError:
+                    await asyncio.sleep(0.2)  # another policy refuses; the event comes again
+                    self._controllers[plan.name].set()
+
+    async def _create_pod(self, plan: WorkloadPlan, name: str, group: str | None) -> None:
+        labels = {"app": plan.app} | ({GROUP_KEY: group} if group else {})
+        owner = {
+            "apiVersion": "apps/v1",
+            "kind": plan.kind,
+            "name": plan.name,
+            "uid": self._owners[plan.name],
+            "controller": True,
+        }
+        nodes = [node for node in NODES if node not in self.cordoned] or list(NODES)
+        body = pod(
+            name,
+            node=self._rng.choice(nodes),
+            images={"main": FIRST_IMAGE},
+            labels=labels,
+            ownerReferences=[owner],
+        )
+        if not name:
+            del body["metadata"]["name"]
+            body["metadata"]["generateName"] = f"{plan.name}-"
+        created = await self._client.create(PODS, body, NAMESPACE)
+        meta = created["metadata"]
+        self._kubelets[meta["uid"]] = asyncio.Event()
+        kubelet = self._run_pod(meta["name"], meta["uid"])
+        self._tasks.append(asyncio.create_task(kubelet, name=f"pod {meta['name']}"))
+
+    async def _run_pod(self, name: str, uid: str) -> None:
+        event = self._kubelets[uid]
+        runs, containers = "", 0
+        while found := self._world.pod(name, uid):
+            event.clear()
+            if is_terminating(found):
+                await asyncio.sleep(self._rng.uniform(0.2, 2.5))
+                if self._world.pod(name, uid):
+                    await self._world.api.finish_pod(NAMESPACE, name)
+                break
+            if found["status"].get("phase") == "Failed":
+                break
+            if image_of(found) == runs:
+                await event.wait()
+                continue
+            await asyncio.sleep(self._rng.uniform(0.05, 1.5))
+            found = self._world.pod(name, uid)
+            if not found or is_terminating(found) or image_of(found) == runs:
+                continue
+            image = image_of(found)
+            self._world.truth.restarting[uid] = None
+            if runs:
+                await self.set_ready(name, uid, ready=False)
+            await asyncio.sleep(self._rng.uniform(0.5, 3))
+            runs, containers = image, containers + 1
+            self._world.truth.restarting.pop(uid, None)
+            await self.set_running(name, uid, image, containers)
+        self._world.truth.restarting.pop(uid, None)
+        del self._kubelets[uid]
+
+    async def set_running(self, name: str, uid: str, image: str, number: int) -> None:
+        """Runtimes name images as they like; only the ID says for sure what runs."""
+        shown = self._rng.choice((image, image, image.partition(":")[0], image_id(image)))
+        container = {
+            "name": "main",
+            "image": shown,
+            "imageID": image_id(image),
+            "containerID": f"containerd://{uid}-{number}",
+            "restartCount": number - 1,
+            "ready": True,
+        }
+        await self._write(name, uid, {"containerStatuses": [container], **_running(ready=True)})
+
+    async def set_ready(self, name: str, uid: str, *, ready: bool) -> None:
+        await self._write(name, uid, _running(ready=ready))
+
+    async def fail(self, name: str, uid: str) -> None:
+        await self._write(name, uid, {"phase": "Failed", "conditions": _ready(ready=False)})
+
+    async def _write(self, name: str, uid: str, status: Json) -> None:
+        if self._world.pod(name, uid):
+            body = {"metadata": {"uid": uid}, "status": status}
+            try:
+                await self._client.patch(PODS, body, name, NAMESPACE, subresource="status")
+            except (NotFound, Conflict):
+                pass  # it went, or is another one now
+
+
+def _running(*, ready: bool) -> Json:
+    return {"phase": "Running", "conditions": _ready(ready=ready)}
+
+
+def _ready(*, ready: bool) -> list[Json]:
+    return [{"type": "Ready", "status": "True" if ready else "False"}]

@@ -1,0 +1,194 @@
+"""The replicas of Intact, and the Service before their gates."""
+
+import asyncio
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from intact.kube.client import Client
+from intact.kube.lease import Election, Timing
+from intact.kube.memory import Rule
+from intact.operator.gating import GATED_LABEL
+from intact.operator.pub import PubReplica
+from tests.simulation.network import Network, watches_of
+from tests.simulation.world import World
+
+_WATCHED = ("pods", "podunavailablebudgets", "statefulsets", "replicasets", "leases")
+_SKEW = 1.0
+"""Seconds by which a replica's clock may be wrong."""
+_FORGOTTEN_AFTER = 3.0
+"""Seconds after which the Service has noticed that a replica is dead."""
+
+
+class Replica:
+    def __init__(self, world: World, name: str) -> None:
+        self.name = name
+        self.died: float | None = None
+        rng = world.rng(name)
+        skew = timedelta(seconds=rng.uniform(-_SKEW, _SKEW))
+
+        def now() -> datetime:
+            return world.clock() + skew
+
+        def seeded() -> random.Random:
+            return random.Random(rng.getrandbits(64))
+
+        self.network = Network(world.api, name, seeded(), lambda: world.weather)
+        for plural in _WATCHED:
+            most = rng.choice(world.weather.lags)
+            world.api.faults.delay_watches(0, most, watches_of(name, f"/{plural}"))
+        client = Client(self.network, rng=seeded(), on_warning=lambda _text: None)
+        lease = world.scenario.lease
+        self.election = Election(
+            client,
+            "default",
+            "intact",
+            name,
+            timing=Timing(duration=lease, renew_deadline=lease * 2 / 3, retry_period=lease / 6),
+            now=now,
+            rng=seeded(),
+        )
+        self.pub = PubReplica(
+            client, name, now=now, leads=lambda: self.election.leads, rng=seeded()
+        )
+        self._world = world
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._reviews: dict[int, asyncio.Task[Any]] = {}
+        self._asked = 0
+
+    def start(self) -> None:
+        self._world.trace.note(f"{self.name} starts")
+        self._tasks = [
+            asyncio.create_task(self.pub.run(), name=f"{self.name} run"),
+            asyncio.create_task(self.election.run(self.pub.lead), name=f"{self.name} election"),
+        ]
+
+    @property
+    def is_ready(self) -> bool:
+        return self.died is None and all(each.store.synced for each in self.pub.reflectors)
+
+    def kill(self) -> None:
+        """From one step to the next: nothing is released, nothing more is sent."""
+        role = "leader" if self.election.leads else "replica"
+        self._world.trace.note(f"{self.name} dies ({role})")
+        self._world.trace.count("deaths")
+        self._world.trace.count(f"deaths of a {role}")
+        self.died = asyncio.get_running_loop().time()
+        self.network.cut()
+        self.count()
+        for task in [*self._tasks, *self._reviews.values()]:
+            task.cancel()
+
+    def count(self) -> None:
+        counts = self._world.trace.count
+        counts("gate conflicts", self.pub.commits.conflicts)
+        counts("gate commits", self.pub.commits.commits)
+        counts("recount conflicts", self.pub.recounter.conflicts)
+        counts("recounts", self.pub.recounter.writes)
+        counts("leaderships", self.election.transitions)
+
+    async def review(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self.died is not None:
+            raise ConnectionRefusedError(f"{self.name} is dead")
+        self._asked += 1
+        number = self._asked
+        raw = msgspec.Raw(msgspec.json.encode(request))
+        task = self._reviews[number] = asyncio.create_task(self.pub.gate.review(raw))
+        try:
+            # A caller that gives up does not end what it asked for.
+            await asyncio.wait({task})
+        finally:
+            del self._reviews[number]
+        if task.cancelled():
+            raise ConnectionResetError(f"{self.name} died")
+        answer: dict[str, Any] = msgspec.to_builtins(task.result())
+        return answer
+
+
+class Service:
+    """All replicas that live, and one hook that asks any of them."""
+
+    def __init__(self, world: World) -> None:
+        self.replicas: list[Replica] = []
+        self._world = world
+        self._rng = world.rng("service")
+        self._started = 0
+        world.api.admit(
+            "gate",
+            self._review,
+            [
+                Rule(("pods",), ("DELETE", "UPDATE")),
+                Rule(("pods/eviction",), ("CREATE",)),
+            ],
+            namespace_selector={"matchLabels": {GATED_LABEL: "true"}},
+            condition=_is_present,
+        )
+        # Another policy that may refuse what the gate has admitted: then it does not happen.
+        self._others = world.rng("other policy")
+        self.refusals = 0.1
+        world.api.admit(
+            "other", self._refuse_some, [Rule(("pods",), ("DELETE", "UPDATE")), Rule(("pods/eviction",))]
+        )
+
+    def start(self) -> Replica:
+        self._started += 1
+        replica = Replica(self._world, f"replica-{self._started}")
+        self.replicas.append(replica)
+        replica.start()
+        return replica
+
+    @property
+    def alive(self) -> list[Replica]:
+        return [replica for replica in self.replicas if replica.died is None]
+
+    async def _review(self, request: dict[str, Any]) -> dict[str, Any]:
+        trace, name = self._world.trace, request["name"]
+        what = f"{request.get('subResource') or request['operation']} {name}"
+        await self._travel()
+        endpoints = [replica for replica in self.replicas if self._is_listed(replica)]
+        if not endpoints:
+            trace.count("unanswered")
+            raise ConnectionRefusedError("no endpoints")
+        replica = self._rng.choice(endpoints)
+        try:
+            answer = await replica.review(request)
+        except ConnectionError:
+            trace.count("unanswered")
+            raise
+        await self._travel()
+        if name == "intact-probe":
+            return answer
+        if answer["allowed"]:
+            trace.count("admissions")
+            trace.note(f"{replica.name} admits {what}")
+        else:
+            trace.count("denials")
+            trace.note(f"{replica.name} denies {what}: {answer['status']['message'][:90]}")
+        return answer
+
+    def _is_listed(self, replica: Replica) -> bool:
+        if replica.died is None:
+            return replica.is_ready
+        return asyncio.get_running_loop().time() - replica.died < _FORGOTTEN_AFTER
+
+    async def _travel(self) -> None:
+        await asyncio.sleep(self._rng.uniform(0, self._world.weather.latency))
+
+    async def _refuse_some(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self._others.random() >= self.refusals or request["name"] == "intact-probe":
+            return {"allowed": True}
+        await self._travel()
+        self._world.trace.count("refused by others")
+        self._world.trace.note(f"another policy refuses {request['operation']} {request['name']}")
+        return {"allowed": False, "status": {"code": 403, "message": "not today"}}
+
+
+def _is_present(request: dict[str, Any]) -> bool:
+    """As the registration's condition: a pod that is going or gone is nobody's business."""
+    old = request.get("oldObject")
+    if not old:
+        return True
+    phase = old.get("status", {}).get("phase")
+    return "deletionTimestamp" not in old["metadata"] and phase not in ("Succeeded", "Failed")

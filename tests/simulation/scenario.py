@@ -1,0 +1,150 @@
+"""What one seed stands for: workloads, budgets, weather."""
+
+import random
+from dataclasses import dataclass
+
+Amounts = dict[str, int | str]
+GROUP_KEY = "shard"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPlan:
+    name: str
+    kind: str
+    """StatefulSet: pods come back under their names; ReplicaSet: under new ones, and earlier."""
+    app: str
+    groups: tuple[str | None, ...]
+    """The group of each replica."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPlan:
+    name: str
+    app: str
+    """Which pods it covers."""
+    amounts: Amounts
+    total: int
+    """Units."""
+    target: WorkloadPlan | None = None
+    """Named by it; otherwise it selects by label."""
+    need: int | None = None
+    """Available pods that a group needs; None if it counts pods."""
+
+    @property
+    def desired(self) -> int:
+        """Units that must stay available, worked out once more and in another way."""
+        wanted = 0
+        for name, amount in self.amounts.items():
+            number = amount
+            if isinstance(number, str):
+                number = (int(number[:-1]) * self.total + 99) // 100
+            wanted = max(wanted, number if name == "minAvailable" else self.total - number)
+        return wanted
+
+    def spec(self) -> dict[str, object]:
+        spec: dict[str, object] = {**self.amounts}
+        if self.target is not None:
+            kind, name = self.target.kind, self.target.name
+            spec["targetRef"] = {"apiVersion": "apps/v1", "kind": kind, "name": name}
+        else:
+            spec["selector"] = {"matchLabels": {"app": self.app}}
+        if self.need is not None:
+            spec["podGroupPolicy"] = {"groupLabelKey": GROUP_KEY, "minReadyReplicas": self.need}
+        return spec
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """How bad the network between the replicas and the API is. Seconds and probabilities."""
+
+    latency: float = 0.01
+    slow: float = 0.0
+    """Requests that take seconds."""
+    lost: float = 0.0
+    """Requests that fail before, and as many after they were carried out."""
+    lags: tuple[float, ...] = (0.02,)
+    """How late watches may be; each watch of each replica has one of these."""
+    storms: float = 0.0
+    """Broken, held and expired watches a second."""
+
+
+CALM = Weather()
+_WEATHERS = (
+    Weather(lags=(0.02, 0.5), storms=0.02),
+    Weather(latency=0.05, slow=0.02, lost=0.01, lags=(0.02, 1.0, 4.0), storms=0.1),
+    Weather(latency=0.2, slow=0.1, lost=0.05, lags=(0.2, 3.0, 10.0), storms=0.2),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    seed: int
+    workloads: tuple[WorkloadPlan, ...]
+    budgets: tuple[BudgetPlan, ...]
+    weather: Weather
+    failures: bool
+    """Whether pods fail on their own."""
+    replicas: int
+    lease: float
+    """Seconds for which the leader's lease holds."""
+    duration: float
+    """Seconds of trouble, before everything heals."""
+
+
+def scenario(seed: int) -> Scenario:
+    rng = random.Random(f"scenario {seed}")
+    parts = rng.choice((("pods",), ("groups",), ("pods", "groups")))
+    workloads: list[WorkloadPlan] = []
+    budgets: list[BudgetPlan] = []
+    for part in parts:
+        made, budget = (_pods if part == "pods" else _groups)(rng)
+        workloads += made
+        budgets.append(budget)
+    return Scenario(
+        seed,
+        tuple(workloads),
+        tuple(budgets),
+        weather=rng.choice(_WEATHERS),
+        failures=rng.random() < 0.4,
+        replicas=rng.choice((2, 2, 3)),
+        lease=rng.choice((3.0, 6.0, 15.0)),
+        duration=rng.uniform(40, 80),
+    )
+
+
+def _pods(rng: random.Random) -> tuple[list[WorkloadPlan], BudgetPlan]:
+    size = rng.randint(3, 5)
+    kind = rng.choice(("StatefulSet", "StatefulSet", "ReplicaSet"))
+    workload = WorkloadPlan("web", kind, "web", (None,) * size)
+    target = workload if rng.random() < 0.5 else None
+    amounts = _amounts(rng, size)
+    return [workload], BudgetPlan("pods", "web", amounts, size, target)
+
+
+def _groups(rng: random.Random) -> tuple[list[WorkloadPlan], BudgetPlan]:
+    """As a set for each group, or one set whose pods are labelled by their number."""
+    number, size = rng.randint(2, 4), rng.randint(2, 3)
+    names = [f"s{index}" for index in range(number)]
+    target = None
+    if rng.random() < 0.4:
+        groups = tuple(name for name in names for _ in range(size))
+        workloads = [WorkloadPlan("llm", "StatefulSet", "llm", groups)]
+        target = workloads[0] if rng.random() < 0.5 else None
+    else:
+        kind = rng.choice(("StatefulSet", "ReplicaSet"))
+        workloads = [WorkloadPlan(f"llm-{name}", kind, "llm", (name,) * size) for name in names]
+    need = size - 1 if rng.random() < 0.5 else size
+    return workloads, BudgetPlan("groups", "llm", _amounts(rng, number), number, target, need)
+
+
+def _amounts(rng: random.Random, total: int) -> Amounts:
+    """Always with room for at least one disruption."""
+    return rng.choice(
+        (
+            {"maxUnavailable": 1},
+            {"maxUnavailable": 1},
+            {"minAvailable": total - 1},
+            {"maxUnavailable": "25%"},
+            {"minAvailable": "50%"},
+        )
+    )

@@ -1,0 +1,146 @@
+"""One run: a seed in, what happened out, or a failure that says how it came about."""
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from intact.kube.memory import Deadlock, LimitReached, SimulatedLoop
+from tests.simulation.chaos import kill_replicas, trouble_watches
+from tests.simulation.cluster import NODES, Cluster
+from tests.simulation.people import People
+from tests.simulation.replicas import Service
+from tests.simulation.scenario import CALM, Scenario, scenario
+from tests.simulation.truth import Violation
+from tests.simulation.world import World
+
+_MOST_STEPS = 1_000_000
+_COUNTED_WITHIN = 120.0
+_DRAINED_WITHIN = 180.0
+_SETTLED_WITHIN = 90.0
+"""Simulated seconds after everything has healed, for the drains and after them for the status."""
+
+
+class Stuck(AssertionError):
+    """Something that must come to an end does not."""
+
+
+class Failed(AssertionError):
+    """A run that broke a rule, with its seed and its last events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    seed: int
+    steps: int
+    digest: str
+    counts: Counter[str]
+
+
+def simulate(seed: int) -> Outcome:
+    world = World(scenario(seed))
+    loop = SimulatedLoop(seed, on_step=world.truth.observe, max_steps=_MOST_STEPS)
+    try:
+        loop.run_until_complete(_Run(world).main())
+    except (Violation, Stuck, LimitReached, Deadlock) as error:
+        raise Failed(_explain(world, error)) from error
+    finally:
+        loop.close()
+        # The tasks of a run refer to one another; left to chance, they slow down the next runs.
+        gc.collect()
+    counts = world.trace.counts
+    counts["simulated seconds"] = int(loop.time())
+    return Outcome(seed, loop.steps, world.trace.digest, counts)
+
+
+def _explain(world: World, error: Exception) -> str:
+    events = "\n".join(world.trace.last)
+    what = type(error).__name__
+    return f"seed {world.scenario.seed}: {what}: {error}\n{world.scenario}\n{events}"
+
+
+class _Run:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._scenario: Scenario = world.scenario
+        self._cluster = Cluster(world)
+        self._people = People(world, self._cluster)
+        self._service = Service(world)
+        self._drains: list[asyncio.Task[None]] = []
+
+    async def main(self) -> None:
+        await self._cluster.set_up()
+        for _ in range(self._scenario.replicas):
+            self._service.start()
+        await self._until(self._is_counted, _COUNTED_WITHIN, "every budget is counted")
+        rng = self._world.rng("plan")
+        for node in NODES:
+            drain = self._people.drain(node, rng.uniform(0, self._scenario.duration))
+            self._drains.append(asyncio.create_task(drain, name=f"drain {node}"))
+        await self._trouble()
+        await self._heal()
+        await self._until(self._is_drained, _DRAINED_WITHIN, "every drain has ended")
+        await self._until(self._is_settled, _SETTLED_WITHIN, "the status is as counted")
+        for replica in self._service.alive:
+            replica.count()
+
+    async def _trouble(self) -> None:
+        rng = self._world.rng("paces")
+        people, world, service = self._people, self._world, self._service
+        actors: list[Coroutine[Any, Any, None]] = [
+            people.delete_pods(rng.choice((1, 3, 6))),
+            people.update_pods(rng.choice((2, 5, 10))),
+            people.mark_pods(rng.choice((5, 15))),
+            kill_replicas(world, service, rng.choice((8, 15, 30))),
+            trouble_watches(world, service),
+        ]
+        if self._scenario.failures:
+            actors.append(people.fail_pods(rng.choice((3, 8))))
+        tasks = [asyncio.create_task(actor) for actor in actors]
+        await asyncio.sleep(self._scenario.duration)
+        for task in tasks:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
+
+    async def _heal(self) -> None:
+        self._world.trace.note("everything heals")
+        self._world.weather = CALM
+        self._world.api.faults.heal()
+        self._service.refusals = 0
+        for _ in range(2 - len(self._service.alive)):
+            self._service.start()
+        for pod in self._world.pods():
+            await self._people.unmark(pod["metadata"]["name"])
+            await self._people.recover(pod["metadata"])
+
+    def _is_counted(self) -> str:
+        uncounted = [
+            name for name, budget in self._world.truth.budgets.items() if not budget.counted
+        ]
+        return ", ".join(uncounted)
+
+    def _is_drained(self) -> str:
+        for drain in self._drains:
+            if drain.done():
+                drain.result()
+        waiting = [drain.get_name() for drain in self._drains if not drain.done()]
+        return ", ".join(waiting)
+
+    def _is_settled(self) -> str:
+        down = [pod.name for pod in self._world.truth.pods.values() if not pod.available]
+        return f"not available: {down}" if down else "; ".join(self._world.truth.differences())
+
+    async def _until(self, missing: Any, within: float, what: str) -> None:
+        """`missing` says what is still missing; nothing once all is well."""
+        left = ""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while left := missing():
+                    await asyncio.sleep(0.5)
+                return
+        raise Stuck(f"{within:g} s were not enough until {what}: {left}")

@@ -1,0 +1,39 @@
+"""The world of one run: the API, what is true on it, and what has happened."""
+
+import random
+
+from intact.kube.client import Client
+from intact.kube.memory import Kind, MemoryApi, wall_clock
+from intact.kube.resources import PUBS
+from tests.simulation.scenario import Scenario
+from tests.simulation.trace import Trace
+from tests.simulation.truth import NAMESPACE, Truth
+from tests.support.objects import Json
+
+_PUBS = Kind(PUBS.group, PUBS.version, PUBS.plural, PUBS.kind, status=True)
+
+
+class World:
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.weather = scenario.weather
+        self.clock = wall_clock()
+        self.api = MemoryApi(clock=self.clock, seed=scenario.seed, managed_fields=False)
+        self.api.register(_PUBS)
+        self.trace = Trace()
+        self.truth = Truth(self.api, scenario, self.trace)
+        self.user = Client(
+            self.api.as_user("someone"), rng=self.rng("user"), on_warning=lambda _text: None
+        )
+
+    def rng(self, name: str) -> random.Random:
+        """Chance of one's own, so that nobody's dice depend on another's."""
+        return random.Random(f"{name} {self.scenario.seed}")
+
+    def pod(self, name: str, uid: str = "") -> Json | None:
+        """A pod as it is right now, if it (still) is the one with this UID."""
+        found = self.api.peek("pods", NAMESPACE, name)
+        return found if found and uid in ("", found["metadata"]["uid"]) else None
+
+    def pods(self) -> list[Json]:
+        return [pod.obj for pod in self.truth.pods.values()]

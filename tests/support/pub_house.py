@@ -1,0 +1,128 @@
+"""A cluster with two replicas of Intact on it, shared by all tests of budgets in a run.
+
+The replicas are processes without an event loop of the tests, since each test has its own. A test
+may kill them: the next one finds two again.
+"""
+
+import functools
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.ports import Ports
+from devcluster.waiting import wait_for
+
+_STARTED = re.compile(r"serving http on (\S+)")
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Replica:
+    """`intact run`, with its log in a file."""
+
+    def __init__(self, kubeconfig: Path, log: Path, *arguments: str) -> None:
+        self._log = log
+        command = [str(Path(sys.executable).with_name("intact")), "run"]
+        command += ["--kubeconfig", str(kubeconfig), "--http-bind", "127.0.0.1:0", *arguments]
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=output)
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def get(self, path: str) -> str:
+        found = _STARTED.search(self.log)
+        assert found is not None, self.log
+        with _OPENER.open(f"http://{found[1]}{path}", timeout=10) as answer:
+            text: bytes = answer.read()
+        return text.decode()
+
+    def metrics(self) -> dict[str, float]:
+        """Each series with its value."""
+        lines = [line for line in self.get("/metrics").splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+    def leads(self) -> bool:
+        return self.metrics()["intact_leader"] == 1
+
+    def is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log
+        if not _STARTED.search(self.log):
+            return False
+        try:
+            return self.get("/readyz").endswith("ready\n")
+        except OSError:  # an HTTP error is one
+            return False
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class House:
+    def __init__(self) -> None:
+        self.cluster = Cluster(nodes=3)
+        self.replicas: list[Replica] = []
+        self._ports = Ports()
+        self._started = 0
+
+    def open(self) -> None:
+        self.cluster.open()
+        self._bind = f"127.0.0.1:{self._ports.reserve()}"
+
+    def close(self, *, failed: bool) -> None:
+        alive = [each.process for each in self.replicas if each.process.poll() is None]
+        for process in alive:
+            process.send_signal(signal.SIGTERM)
+        codes = [process.wait(30) for process in alive]
+        self.cluster.close(failed=failed)
+        self._ports.release()
+        assert codes == [0] * len(codes)
+
+    def restore(self) -> None:
+        """Two replicas that are ready, one of which leads."""
+        self.replicas = [each for each in self.replicas if each.process.poll() is None]
+        while len(self.replicas) < 2:
+            self._started += 1
+            log = self.cluster.logs / f"intact-{self._started}.log"
+            arguments = ("--install", "--webhook-bind", self._bind)
+            self.replicas.append(Replica(self.cluster.kubeconfig, log, *arguments))
+        wait_for(lambda: all(each.is_ready() for each in self.replicas), "both to be ready")
+        wait_for(lambda: any(each.leads() for each in self.replicas), "one of them to lead")
+
+    def leader(self) -> Replica:
+        [found] = [each for each in self.replicas if each.leads()]
+        return found
+
+    def follower(self) -> Replica:
+        [found] = [each for each in self.replicas if not each.leads()]
+        return found
+
+    def metrics(self) -> dict[str, float]:
+        """Of all replicas together."""
+        total: dict[str, float] = {}
+        for replica in self.replicas:
+            for name, value in replica.metrics().items():
+                total[name] = total.get(name, 0) + value
+        return total
+
+
+@functools.cache
+def _started(session: pytest.Session) -> House:
+    house = House()
+    house.open()
+    session.addfinalizer(lambda: house.close(failed=session.testsfailed > 0))
+    return house
+
+
+def shared_house(request: pytest.FixtureRequest) -> House:
+    """To be made a fixture by each module that uses it: all get the same."""
+    house = _started(request.session)
+    house.restore()
+    return house

@@ -1,0 +1,72 @@
+"""The CRDs say what the model reads and writes, field by field, and the docs say it too."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from intact.model.pub import PodUnavailableBudget
+from intact.operator.crds import definitions
+
+[PUB] = definitions()
+SCHEMA = PUB["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+DOCS = (Path(__file__).parents[3] / "docs/reference/pub.md").read_text()
+
+
+def fields_of_schema(schema: dict[str, Any], path: str) -> set[str]:
+    found = set()
+    for name, inner in schema.get("properties", {}).items():
+        found.add(f"{path}.{name}")
+        found |= fields_of_schema(inner, f"{path}.{name}")
+    for inner in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            found |= fields_of_schema(inner, f"{path}[]")
+    return found
+
+
+def fields_of_model(node: Any, path: str) -> set[str]:
+    match node:
+        case msgspec.inspect.StructType(fields=fields):
+            found = {f"{path}.{field.encode_name}" for field in fields}
+            inner = [fields_of_model(each.type, f"{path}.{each.encode_name}") for each in fields]
+            return found.union(*inner)
+        case msgspec.inspect.UnionType(types=types):
+            return set().union(*(fields_of_model(each, path) for each in types))
+        case msgspec.inspect.ListType(item_type=item):
+            return fields_of_model(item, f"{path}[]")
+        case msgspec.inspect.DictType(value_type=value):
+            return fields_of_model(value, f"{path}[]")
+    return set()
+
+
+@pytest.mark.parametrize("part", ["spec", "status"])
+def test_the_schema_has_the_fields_of_the_model_and_no_other(part: str) -> None:
+    model = msgspec.inspect.type_info(PodUnavailableBudget)
+    assert isinstance(model, msgspec.inspect.StructType)
+    [field] = [field for field in model.fields if field.encode_name == part]
+    schema = SCHEMA["properties"][part]
+    assert fields_of_schema(schema, part) == fields_of_model(field.type, part)
+
+
+COMMON = ("selector.", "conditions[]")  # Kubernetes' own types, documented there
+
+
+@pytest.mark.parametrize(
+    "field",
+    sorted(
+        field
+        for part in ("spec", "status")
+        for field in fields_of_schema(SCHEMA["properties"][part], part)
+        if not any(each in field for each in COMMON)
+    ),
+)
+def test_every_field_is_documented(field: str) -> None:
+    assert f"{field.rpartition('.')[2]}`" in DOCS
+
+
+def test_counters_of_zero_are_stored() -> None:
+    """Views leave out their defaults: what the printer columns show must have one in the schema."""
+    status = SCHEMA["properties"]["status"]["properties"]
+    for column in PUB["spec"]["versions"][0]["additionalPrinterColumns"][:4]:
+        assert status[column["jsonPath"].removeprefix(".status.")]["default"] == 0

@@ -4,7 +4,7 @@ BENCH_VENV := .venv-bench
 PYTHON := python3
 ARGS :=
 
-.PHONY: run test test-quick lint format bench lock clean
+.PHONY: run test test-quick soak lint format bench lock clean
 
 run: $(VENV)/ready
 	@$(VENV)/bin/python -m devcluster build >/dev/null
@@ -17,11 +17,15 @@ test: $(VENV)/ready
 test-quick: $(VENV)/ready
 	$(VENV)/bin/pytest tests/unit tests/contract -k "not kubernetes" $(ARGS)
 
+SEEDS := 5000
+soak: $(VENV)/ready
+	$(VENV)/bin/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/mypy tests bench
+	$(VENV)/bin/mypy tests bench demo
 	$(VENV)/bin/lint-imports
 
 format: $(VENV)/ready

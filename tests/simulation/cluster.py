@@ -147,9 +147,7 @@ class Cluster:
                 if self._world.pod(name, uid):
                     await self._world.api.finish_pod(NAMESPACE, name)
                 break
-            if found["status"].get("phase") == "Failed":
-                break
-            if image_of(found) == runs:
+            if found["status"].get("phase") == "Failed" or image_of(found) == runs:
                 await event.wait()
                 continue
             await asyncio.sleep(self._rng.uniform(0.05, 1.5))

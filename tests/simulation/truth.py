@@ -4,8 +4,8 @@ An operation that was admitted takes effect when the pod gets its deletionTimest
 or the label that marks it unavailable. At that moment:
 
 - The units that are then available are at least as many as the budget desires.
-- A pod that failed on its own is nobody's fault as long as no recount has looked at its failure:
-  up to then it counts as if it were available.
+- A pod that failed on its own is nobody's fault as long as no recount has looked at its failure,
+  or if it failed only after the operation was recorded: then it counts as if it were available.
 - A group is likewise nobody's fault if one of its pods recovered on its own and no recount has
   looked at that: everybody had to take it for broken.
 
@@ -117,6 +117,7 @@ class Truth:
         self._trace = trace
         self._revision = 0
         self._failed: dict[str, tuple[int, TruePod]] = {}
+        self._recorded: dict[tuple[str, str], int] = {}
         self._recovered: dict[str, tuple[int, TruePod]] = {}
 
     def observe(self) -> None:
@@ -159,8 +160,7 @@ class Truth:
                     self._trace.note(f"{new.name} fails")
             elif old is not None and new.available and not old.available:
                 self._trace.note(f"{new.name} is available")
-                if self._failed.pop(uid, None) or not self._strict:
-                    self._recovered[uid] = self._revision, new
+                self._recover(uid, new)
             if old is None or old.obj is not obj:
                 self.on_pod(uid, obj)
         gone = [uid for uid in self.pods if uid not in here]
@@ -169,6 +169,17 @@ class Truth:
             self._recovered.pop(uid, None)
             self.on_pod(uid, None)
         return taken
+
+    def _recover(self, uid: str, pod: TruePod) -> None:
+        """It is there again, or stands in for one that failed and is gone."""
+        if self._strict:
+            return
+        self._recovered[uid] = self._revision, pod
+        if self._failed.pop(uid, None) is None:
+            for gone, (_, failed) in self._failed.items():
+                if gone not in self.pods and (failed.app, failed.group) == (pod.app, pod.group):
+                    del self._failed[gone]
+                    return
 
     def _look_at(self, budget: TrueBudget) -> None:
         obj = self._api.peek(PUBS.full_name, NAMESPACE, budget.plan.name)
@@ -180,10 +191,17 @@ class Truth:
             return
         budget.counted = True
         budget.seen = int(ledger.get("seen") or 0)
-        for table in (self._failed, self._recovered):
-            for uid, (revision, pod) in list(table.items()):
-                if revision <= budget.seen and pod.app == budget.plan.app:
-                    del table[uid]
+        for uid, (revision, pod) in list(self._recovered.items()):
+            if revision <= budget.seen and pod.app == budget.plan.app:
+                del self._recovered[uid]
+        name = budget.plan.name
+        self._recorded = {
+            key: revision
+            for key, revision in self._recorded.items()
+            if key[0] != name or key[1] in ledger.get("pods", {})
+        }
+        for uid in ledger.get("pods", {}):
+            self._recorded.setdefault((name, uid), self._revision)
         records = ", ".join(
             f"{record['name']} {record['operation']} at {record['resourceVersion']}"
             for record in ledger.get("pods", {}).values()
@@ -200,7 +218,16 @@ class Truth:
         recovered = {pod.group for _, pod in self._recovered.values() if pod.app == plan.app}
         if plan.need is not None and any(pod.group in recovered for pod in taken):
             return
-        excused = [failed for _, failed in self._failed.values() if failed.app == plan.app]
+        recorded = [
+            self._recorded.get((plan.name, pod.obj["metadata"]["uid"]), self._revision)
+            for pod in taken
+        ]
+        known = min([budget.seen, *recorded])
+        excused = [
+            failed
+            for revision, failed in self._failed.values()
+            if failed.app == plan.app and revision > known
+        ]
         names = ", ".join(pod.name for pod in taken)
         self._check(budget, self.available_units(plan, excused), f"{names} was taken: ")
 

@@ -21,4 +21,4 @@ def uninstall(kubeconfig: str | None, context: str | None, namespace: str, crds:
 
 async def _uninstall(config: kube_config.Config, namespace: str, crds: bool) -> None:
     async with Client(HttpTransport(config)) as client:
-        await remove(client, namespace, crds=crds, say=click.echo)
+        await remove(client, namespace, outside=config.namespace, crds=crds, say=click.echo)

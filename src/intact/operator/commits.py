@@ -65,7 +65,7 @@ class Commits:
                     decisions = await self._store(key, batch)
                 except KubeError as error:
                     decisions = [_unwritable(key, error)] * len(batch)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - whoever waits raises it
                     for waiting in batch:
                         if not waiting.answer.done():
                             waiting.answer.set_exception(error)

@@ -153,7 +153,8 @@ class PubIndex:
             group=group,
             present=not pod_facts.is_terminating(pod),
         )
-        if entry.counts.put(uid, member):
+        # Of a pod in the ledger everything matters: an update may end without a sign in the counts.
+        if entry.counts.put(uid, member) or uid in entry.counts.ledger:
             self.on_dirty(entry.key)
 
     def _remove(self, entry: Entry, uid: str) -> None:

@@ -22,15 +22,21 @@ _CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding")
 _LEFT = ("Namespace", "CustomResourceDefinition")
 
 
-async def uninstall(client: Client, namespace: str, *, crds: bool, say: Say) -> None:
-    """Remove all that is there. Raises `KubeError`; it can be called again."""
+async def uninstall(
+    client: Client, namespace: str, *, outside: str = "", crds: bool, say: Say
+) -> None:
+    """Remove all that is there. Raises `KubeError`; it can be called again.
+
+    `outside` is the namespace that a replica outside the cluster has used.
+    """
     await _open_the_gate(client, say)
     for manifest in reversed(manifests(namespace=namespace, image="")):
         if manifest["kind"] not in _LEFT:
             await _delete(client, _resource_of(manifest), manifest["metadata"], say)
     lease = untyped("coordination.k8s.io", "v1", "leases", "Lease")
-    for resource, name in ((certificates.SECRETS, certificates.SECRET), (lease, LEASE)):
-        await _delete(client, resource, {"name": name, "namespace": namespace}, say)
+    for place in dict.fromkeys((namespace, outside or namespace)):
+        for resource, name in ((certificates.SECRETS, certificates.SECRET), (lease, LEASE)):
+            await _delete(client, resource, {"name": name, "namespace": place}, say)
     await _wait_for_pods(client, namespace, say)
     # Until its last pod had gone, the operator may have put these back.
     await _open_the_gate(client, say)

@@ -44,7 +44,9 @@ def pod(
     **meta: Any,
 ) -> Pod:
     return Pod(
-        metadata=PodMeta(**({"name": "p", "namespace": "ns", "uid": "uid", "resource_version": "60"} | meta)),
+        metadata=PodMeta(
+            **({"name": "p", "namespace": "ns", "uid": "uid", "resource_version": "60"} | meta)
+        ),
         spec=PodSpec(containers=[Container(name="main", image=image)]),
         status=PodStatus(
             phase=phase,

@@ -16,8 +16,8 @@ from intact.kube.resources import PODS as POD_VIEWS
 from intact.kube.resources import PUBS, Resource, untyped
 from intact.kube.transport import Request, Response, Stream
 from intact.model.pub import PodUnavailableBudget, PubStatus
-from intact.operator.gating import GATED_LABEL
 from intact.operator.pub import PubReplica
+from intact.operator.registration import GATED_LABEL
 from tests.support.objects import NAMESPACES, PODS, Json, pod
 
 NS = "ns"

@@ -53,9 +53,7 @@ async def test_admissions_that_wait_together_are_stored_together(seed: int) -> N
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("percent", ["10%", "50%"])
 @simulated
-async def test_two_replicas_together_admit_exactly_what_is_allowed(
-    seed: int, percent: str
-) -> None:
+async def test_two_replicas_together_admit_exactly_what_is_allowed(seed: int, percent: str) -> None:
     """None has come back meanwhile, and each answer is a 200 or a 429."""
     async with running(replicas=2) as scene:
         names = await crowd(scene, pods=30, maxUnavailable=percent)

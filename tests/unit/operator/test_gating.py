@@ -3,7 +3,7 @@
 import pytest
 
 from intact.kube.memory import Moment
-from intact.operator.gating import GATED_LABEL
+from intact.operator.registration import GATED_LABEL
 from tests.support.objects import NAMESPACES
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub_scene import BUDGETS, NS, Scene, running

@@ -1,9 +1,11 @@
 """Which budgets cover which pods: computed from labels and owners, whatever comes first."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
+from intact.kube.transport import Request
 from tests.support.objects import PODS, Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub_scene import (
@@ -32,7 +34,11 @@ async def by_deployment(scene: Scene) -> Json:
     return top
 
 
-def directly(resource: Anything) -> object:
+Make = Callable[[Scene], Awaitable[Json]]
+"""Makes a workload with all that stands below it, and returns it."""
+
+
+def directly(resource: Anything) -> Make:
     async def make(scene: Scene) -> Json:
         return await scene.workload(resource, "top", 3, pods=3)
 
@@ -69,7 +75,7 @@ async def lws_group(scene: Scene, leaders: Json, group: int, size: int = 3) -> N
         await scene.pod(f"top-{group}-{number}", owner=workers, labels=labels)
 
 
-TARGETS = {
+TARGETS: dict[str, tuple[Make, int]] = {
     "Deployment": (by_deployment, 3),
     "ReplicaSet": (directly(REPLICA_SET), 3),
     "StatefulSet": (directly(STATEFUL_SET), 3),
@@ -83,11 +89,10 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("case", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize(("make", "total"), TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("first", ["pods", "operator"])
 @simulated
-async def test_a_budget_covers_the_pods_of_its_target(case: object, first: str) -> None:
-    make, total = case  # type: ignore[misc]
+async def test_a_budget_covers_the_pods_of_its_target(make: Make, total: int, first: str) -> None:
     async with running() as scene:
         if first == "operator":
             await scene.settle()
@@ -101,17 +106,20 @@ async def test_a_budget_covers_the_pods_of_its_target(case: object, first: str) 
         assert [await scene.delete(name) for name in protected] == [200] + [429] * (total - 1)
 
 
-@pytest.mark.parametrize("case", TARGETS.values(), ids=TARGETS)
+def of(plural: str) -> Callable[[Request], bool]:
+    return lambda request: plural in request.path
+
+
+@pytest.mark.parametrize(("make", "total"), TARGETS.values(), ids=TARGETS)
 @simulated
 async def test_whatever_order_things_are_seen_in_the_chain_is_found_in_the_end(
-    case: object,
+    make: Make, total: int
 ) -> None:
     """Stores fill one by one: pods may be there long before their owners, or after them."""
-    make, total = case  # type: ignore[misc]
     for late in ("pods", "replicasets", "statefulsets", "deployments"):
         async with running() as scene:
             await scene.settle()
-            scene.faults.hold_watches(lambda request, late=late: late in request.path)
+            scene.faults.hold_watches(of(late))
             target = await make(scene)
             await scene.budget(target=target)
             await scene.settle()

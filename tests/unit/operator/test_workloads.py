@@ -94,9 +94,7 @@ async def test_owners_in_a_circle_end() -> None:
         plan = await scene.make(PLAN, "circle")
         refer: Json = {"apiVersion": plan["apiVersion"], "kind": "Plan", "controller": True}
         refer |= {"name": "circle", "uid": plan["metadata"]["uid"]}
-        await scene.client.patch(
-            PLAN, {"metadata": {"ownerReferences": [refer]}}, "circle", NS
-        )
+        await scene.client.patch(PLAN, {"metadata": {"ownerReferences": [refer]}}, "circle", NS)
         await scene.pod("p", owner=plan, labels=A)
         await scene.budget()
         await scene.settle()

@@ -64,7 +64,7 @@ class Cluster:
         created = await self._client.create(resource, body, NAMESPACE)
         self._owners[plan.name] = created["metadata"]["uid"]
 
-    def _pod_changed(self, uid: str, obj: Json | None) -> None:
+    def _pod_changed(self, uid: str) -> None:
         if uid in self._kubelets:
             self._kubelets[uid].set()
         for event in self._controllers.values():

@@ -1,18 +1,17 @@
-"""What is true on the API, looked at after every step, and the rules that must hold there.
+"""What is true on the API, looked at after every step, and the rule that must hold there.
 
 An operation that was admitted takes effect when the pod gets its deletionTimestamp, its new image
-or the label that marks it unavailable. At that moment:
+or the label that marks it unavailable. No such effect may leave fewer available units than the
+budget desires. Without failures that holds at every step. With them, what nobody could know or help
+is not charged to the gate:
 
-- The units that are then available are at least as many as the budget desires.
-- A pod that failed on its own is nobody's fault as long as no recount has looked at its failure,
-  or if it failed only after the operation was recorded: then it counts as if it were available.
-- A group is likewise nobody's fault if one of its pods recovered on its own and no recount has
-  looked at that: everybody had to take it for broken.
-
-Without failures the first rule holds at every step, not only when something takes effect.
+- A pod that failed on its own counts as available as long as no recount has looked at its failure,
+  or if it failed only after the ledger had a record of the unit that is taken.
+- What was recorded while its unit was down may take effect when the unit is up again. A group
+  counts as down as long as no recount has looked at the return of one of its pods.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from intact.budget.pods import UNAVAILABLE_LABEL_PREFIX
@@ -41,6 +40,11 @@ class TruePod:
         return name
 
     @property
+    def uid(self) -> str:
+        uid: str = self.obj["metadata"]["uid"]
+        return uid
+
+    @property
     def app(self) -> str:
         app: str = self.obj["metadata"]["labels"]["app"]
         return app
@@ -50,6 +54,22 @@ class TruePod:
         group: str | None = self.obj["metadata"]["labels"].get(GROUP_KEY)
         return group
 
+    @property
+    def place(self) -> str:
+        """What a pod that comes after it has in common with it."""
+        meta = self.obj["metadata"]
+        place: str = meta["ownerReferences"][0]["name"] if "generateName" in meta else meta["name"]
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A record in a ledger, and what was true when it was first stored."""
+
+    revision: int
+    group: str | None
+    unit_was_down: bool
+
 
 @dataclass(slots=True)
 class TrueBudget:
@@ -57,6 +77,7 @@ class TrueBudget:
     obj: Json | None = None
     seen: int = 0
     counted: bool = False
+    records: dict[str, Recorded] | None = None
 
     @property
     def status(self) -> Json:
@@ -104,43 +125,57 @@ def _is_available(pod: Json) -> bool:
     )
 
 
+def _is_disrupted(old: Json, new: Json) -> bool:
+    """Whether the change is one that the gate is asked about."""
+    return (
+        (is_terminating(new) and not is_terminating(old))
+        or image_of(new) != image_of(old)
+        or (is_marked(new) and not is_marked(old))
+    )
+
+
 class Truth:
     def __init__(self, api: MemoryApi, scenario: Scenario, trace: Trace) -> None:
         self.pods: dict[str, TruePod] = {}
         self.budgets = {plan.name: TrueBudget(plan) for plan in scenario.budgets}
         self.restarting: dict[str, None] = {}
         """Pods whose kubelet has begun to restart them."""
-        self.on_pod: Callable[[str, Json | None], None] = lambda _uid, _pod: None
+        self.on_pod: Callable[[str], None] = lambda _uid: None
         """Told of every pod that changes."""
         self._api = api
         self._strict = not scenario.failures
         self._trace = trace
         self._revision = 0
         self._failed: dict[str, tuple[int, TruePod]] = {}
-        self._recorded: dict[tuple[str, str], int] = {}
-        self._recovered: dict[str, tuple[int, TruePod]] = {}
+        """Since when pods have failed; also pods that are gone and have no successor yet."""
+        self._returned: dict[str, tuple[int, TruePod]] = {}
+        """Pods that have become available, and no recount has looked at that yet."""
+        self._available_since: dict[str, int] = {}
+        self._departed: dict[str, list[str]] = {}
+        self._successor_of: dict[str, str] = {}
 
     def observe(self) -> None:
         """After every step."""
         if self._api.revision == self._revision:
             return
         self._revision = self._api.revision
-        units = {name: self.available_units(each.plan) for name, each in self.budgets.items()}
+        before = {name: self.available_units(each.plan) for name, each in self.budgets.items()}
         taken = self._look_at_pods()
         for name, budget in self.budgets.items():
             self._look_at(budget)
-            hit = [pod for pod in taken if pod.app == budget.plan.app]
-            if hit and budget.counted and self.available_units(budget.plan) < units[name]:
-                self._charge(budget, hit)
-        if self._strict:
-            for budget in self.budgets.values():
-                if budget.counted:
-                    self._check(budget, self.available_units(budget.plan), "")
+            if not budget.counted:
+                continue
+            available = self.available_units(budget.plan)
+            if self._strict:
+                self._check(budget, available, [])
+            elif available < before[name]:
+                self._charge(budget, [pod for pod in taken if pod.app == budget.plan.app])
 
     def _look_at_pods(self) -> list[TruePod]:
         """Returns the available pods that admitted operations have just taken."""
         taken = []
         here: dict[str, TruePod] = {}
+        changed = []
         for obj in self._api.objects("pods", NAMESPACE):
             uid = obj["metadata"]["uid"]
             old = self.pods.get(uid)
@@ -149,40 +184,52 @@ class Truth:
                 here[uid] = old
                 continue
             new = here[uid] = TruePod(obj, _is_available(obj) and not restarting, restarting)
-            if old is not None and old.available and not new.available:
-                if _is_disrupted(old.obj, obj):
-                    taken.append(new)
-                    self._trace.count("taken")
-                    self._trace.note(f"{new.name} is taken")
-                else:
-                    self._failed[uid] = self._revision, new
-                    self._trace.count("failures")
-                    self._trace.note(f"{new.name} fails")
-            elif old is not None and new.available and not old.available:
-                self._trace.note(f"{new.name} is available")
-                self._recover(uid, new)
-            if old is None or old.obj is not obj:
-                self.on_pod(uid, obj)
-        gone = [uid for uid in self.pods if uid not in here]
+            changed.append(uid)
+            if self._is_taken(old, new):
+                taken.append(new)
+        for uid, pod in self.pods.items():
+            if uid not in here:
+                changed.append(uid)
+                self._returned.pop(uid, None)
+                self._depart(pod)
         self.pods = here
-        for uid in gone:
-            self._recovered.pop(uid, None)
-            self.on_pod(uid, None)
+        for uid in changed:
+            self.on_pod(uid)
         return taken
 
-    def _recover(self, uid: str, pod: TruePod) -> None:
-        """It is there again, or stands in for one that failed and is gone."""
-        if self._strict:
-            return
-        self._recovered[uid] = self._revision, pod
-        if self._failed.pop(uid, None) is None:
-            for gone, (_, failed) in self._failed.items():
-                if gone not in self.pods and (failed.app, failed.group) == (pod.app, pod.group):
-                    del self._failed[gone]
-                    return
+    def _is_taken(self, old: TruePod | None, new: TruePod) -> bool:
+        """Notes what became of a pod, and says whether an admitted operation took it."""
+        if old is None:
+            if departed := self._departed.get(new.place):
+                self._successor_of[new.uid] = departed.pop(0)
+            return False
+        if is_terminating(new.obj) and not is_terminating(old.obj):
+            self._depart(new)
+        if new.available and not old.available:
+            self._trace.note(f"{new.name} is available")
+            self._returned[new.uid] = self._revision, new
+            self._available_since[new.uid] = self._revision
+            self._failed.pop(new.uid, None)
+            self._failed.pop(self._successor_of.get(new.uid, ""), None)
+        if new.available or not old.available:
+            return False
+        if _is_disrupted(old.obj, new.obj):
+            self._trace.count("taken")
+            self._trace.note(f"{new.name} is taken")
+            return True
+        self._trace.count("failures")
+        self._trace.note(f"{new.name} fails")
+        self._failed[new.uid] = self._revision, new
+        return False
+
+    def _depart(self, pod: TruePod) -> None:
+        departed = self._departed.setdefault(pod.place, [])
+        if pod.uid not in departed and pod.uid not in self._successor_of.values():
+            departed.append(pod.uid)
 
     def _look_at(self, budget: TrueBudget) -> None:
-        obj = self._api.peek(PUBS.full_name, NAMESPACE, budget.plan.name)
+        plan = budget.plan
+        obj = self._api.peek(PUBS.full_name, NAMESPACE, plan.name)
         if obj is None or obj is budget.obj:
             return
         budget.obj = obj
@@ -191,50 +238,61 @@ class Truth:
             return
         budget.counted = True
         budget.seen = int(ledger.get("seen") or 0)
-        for uid, (revision, pod) in list(self._recovered.items()):
-            if revision <= budget.seen and pod.app == budget.plan.app:
-                del self._recovered[uid]
-        name = budget.plan.name
-        self._recorded = {
-            key: revision
-            for key, revision in self._recorded.items()
-            if key[0] != name or key[1] in ledger.get("pods", {})
+        budget.records = {
+            uid: (budget.records or {}).get(uid) or self._record(plan, uid, record)
+            for uid, record in ledger.get("pods", {}).items()
         }
-        for uid in ledger.get("pods", {}):
-            self._recorded.setdefault((name, uid), self._revision)
+        for uid, (revision, pod) in list(self._returned.items()):
+            if revision <= budget.seen and pod.app == plan.app:
+                del self._returned[uid]
         records = ", ".join(
             f"{record['name']} {record['operation']} at {record['resourceVersion']}"
             for record in ledger.get("pods", {}).values()
         )
         self._trace.count("status writes")
         self._trace.note(
-            f"budget {budget.plan.name}: {status['currentAvailable']} of {status['totalReplicas']},"
+            f"budget {plan.name}: {status['currentAvailable']} of {status['totalReplicas']},"
             f" {status['unavailableAllowed']} allowed, seen {budget.seen}, down"
             f" {','.join(ledger.get('unavailableGroups', ()))}, ledger: {records}"
         )
 
+    def _record(self, plan: BudgetPlan, uid: str, record: Json) -> Recorded:
+        pod = self.pods.get(uid)
+        group = record.get("group")
+        if plan.need is None:
+            up = pod is not None and pod.available
+            up = up and self._available_since.get(uid, 0) <= int(record["resourceVersion"])
+        else:
+            up = self._available_by_group(plan).get(group, 0) >= plan.need
+            up = up and group not in self._returned_groups(plan)
+        return Recorded(self._revision, group, unit_was_down=not up)
+
+    def _returned_groups(self, plan: BudgetPlan) -> set[str | None]:
+        return {pod.group for _, pod in self._returned.values() if pod.app == plan.app}
+
     def _charge(self, budget: TrueBudget, taken: list[TruePod]) -> None:
-        plan = budget.plan
-        recovered = {pod.group for _, pod in self._recovered.values() if pod.app == plan.app}
-        if plan.need is not None and any(pod.group in recovered for pod in taken):
-            return
-        recorded = [
-            self._recorded.get((plan.name, pod.obj["metadata"]["uid"]), self._revision)
-            for pod in taken
+        plan, records = budget.plan, budget.records or {}
+        uids = {pod.uid for pod in taken}
+        groups = {pod.group for pod in taken if plan.need is not None}
+        own = [
+            record for uid, record in records.items() if uid in uids or record.group in groups
         ]
-        known = min([budget.seen, *recorded])
+        down = any(record.unit_was_down for record in own)
+        if not taken or down or groups & self._returned_groups(plan):
+            return
+        known = min([budget.seen, *(record.revision for record in own)])
         excused = [
             failed
             for revision, failed in self._failed.values()
             if failed.app == plan.app and revision > known
         ]
-        names = ", ".join(pod.name for pod in taken)
-        self._check(budget, self.available_units(plan, excused), f"{names} was taken: ")
+        self._check(budget, self.available_units(plan, excused), taken)
 
-    def _check(self, budget: TrueBudget, available: int, why: str) -> None:
+    def _check(self, budget: TrueBudget, available: int, taken: list[TruePod]) -> None:
         plan = budget.plan
         if available < plan.desired:
             down = [pod.name for pod in self._members(plan) if not pod.available]
+            why = f"{', '.join(pod.name for pod in taken)} was taken: " if taken else ""
             raise Violation(
                 f"{why}budget {plan.name} has {available} of {plan.total} units and desires "
                 f"{plan.desired}; not available: {', '.join(down)}"
@@ -244,17 +302,22 @@ class Truth:
         return [pod for pod in self.pods.values() if pod.app == plan.app]
 
     def available_units(self, plan: BudgetPlan, excused: Iterable[TruePod] = ()) -> int:
-        pods = [pod for pod in self._members(plan) if pod.available]
-        pods += [replace(pod, available=True) for pod in excused]
+        more = [replace(pod, available=True) for pod in excused]
         if plan.need is None:
-            return min(len(pods), plan.total)
-        return sum(number >= plan.need for number in _by_group(pods).values())
+            here = sum(pod.available for pod in self._members(plan))
+            return min(here + len(more), plan.total)
+        return sum(
+            number >= plan.need for number in self._available_by_group(plan, more).values()
+        )
 
-    def surplus(self, plan: BudgetPlan) -> dict[str, int]:
-        if plan.need is None:
-            return {}
-        groups = _by_group(pod for pod in self._members(plan) if pod.available)
-        return {name: number - plan.need for name, number in groups.items() if number > plan.need}
+    def _available_by_group(
+        self, plan: BudgetPlan, more: Iterable[TruePod] = ()
+    ) -> dict[str, int]:
+        numbers: dict[str, int] = {}
+        for pod in (*self._members(plan), *more):
+            assert pod.group is not None, plan
+            numbers[pod.group] = numbers.get(pod.group, 0) + pod.available
+        return numbers
 
     def differences(self) -> list[str]:
         """Where a budget's status is not what a count from scratch gives."""
@@ -265,9 +328,14 @@ class Truth:
             if shown != true
         ]
 
-    def _compared(self, budget: TrueBudget) -> Collection[tuple[str, object, object]]:
+    def _compared(self, budget: TrueBudget) -> tuple[tuple[str, object, object], ...]:
         plan, status, ledger = budget.plan, budget.status, budget.ledger
         available = self.available_units(plan)
+        surplus = {
+            name: number - plan.need
+            for name, number in self._available_by_group(plan).items()
+            if number > plan.need
+        } if plan.need is not None else {}
         return (
             ("currentAvailable", status.get("currentAvailable"), available),
             ("desiredAvailable", status.get("desiredAvailable"), plan.desired),
@@ -275,22 +343,5 @@ class Truth:
             ("unavailableAllowed", status.get("unavailableAllowed"), available - plan.desired),
             ("ledger", ledger.get("pods", {}), {}),
             ("unavailable groups", ledger.get("unavailableGroups", []), []),
-            ("surplus", ledger.get("surplus", {}), self.surplus(plan)),
+            ("surplus", ledger.get("surplus", {}), surplus),
         )
-
-
-def _is_disrupted(old: Json, new: Json) -> bool:
-    """Whether the change is what the gate is asked about."""
-    return (
-        (is_terminating(new) and not is_terminating(old))
-        or image_of(new) != image_of(old)
-        or (is_marked(new) and not is_marked(old))
-    )
-
-
-def _by_group(pods: Iterable[TruePod]) -> dict[str, int]:
-    numbers: dict[str, int] = {}
-    for pod in pods:
-        assert pod.group is not None
-        numbers[pod.group] = numbers.get(pod.group, 0) + 1
-    return numbers

@@ -48,13 +48,14 @@ def _changed_resources(old: ResizableContainer, new: ResizableContainer) -> set[
 def mark_containers(pod: Pod, wanted: dict[str, str]) -> dict[str, ContainerMark]:
     """These containers as they run now, to be told from what will run later."""
     statuses = {status.name: status for status in pod.status.all_container_statuses()}
+    images = {container.name: container.image for container in pod.spec.all_containers()}
     marks = {}
     for name, image in wanted.items():
         found = statuses.get(name) or ContainerStatus(name=name)
         marks[name] = ContainerMark(
             container_id=found.container_id,
             image_id=found.image_id,
-            image=found.image,
+            image=images.get(name, "") if _is_digest(found.image) else found.image,
             wanted=image,
         )
     return marks
@@ -136,8 +137,13 @@ def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str, *, late
     return (
         same_image(status.image, image)
         or status.image_id != mark.image_id
-        or not same_image(status.image, mark.image)
+        or not (_is_digest(status.image) or same_image(status.image, mark.image))
     )
+
+
+def _is_digest(image: str) -> bool:
+    """Some runtimes show nothing else."""
+    return image.startswith("sha256:")
 
 
 _DEFAULT_TAG = re.compile(r"^[^@]+/[^@:/]+$")

@@ -109,12 +109,6 @@ def decide(
     updates = operation is Operation.UPDATE
     written = _recorded(ledger, pod, operation, now)
     if record := ledger.pods.get(pod.uid):
-        if pod.available and status.current_available < status.desired_available:
-            # It may have been recorded for nothing, as long as it was not available: now it is one
-            # of those that must stay.
-            return Decision(
-                False, Reason.EXHAUSTED, _exhausted(budget, pod, status.current_available)
-            )
         stands = record.operation != Operation.UPDATE and now - _time(record.at) < RENEW_AFTER
         return Decision(
             True,
@@ -180,11 +174,14 @@ def _marked_again(
     before: dict[str, ContainerMark], now: dict[str, ContainerMark]
 ) -> dict[str, ContainerMark]:
     """A container that is changed once more may yet be restarted for the change before: another
-    image than the one that runs now is then not the end of it."""
-    return {
-        name: msgspec.structs.replace(mark, image_id="") if name in before else mark
-        for name, mark in now.items()
-    }
+    image than the one that runs now is then not the end of it. While it runs on, what it was
+    started from is what the first mark says."""
+    marks = dict(now)
+    for name in now.keys() & before.keys():
+        same = now[name].container_id == before[name].container_id
+        image = before[name].image if same else now[name].image
+        marks[name] = msgspec.structs.replace(now[name], image_id="", image=image)
+    return marks
 
 
 def _with(status: PubStatus, ledger: Ledger) -> PubStatus:
@@ -224,7 +221,9 @@ def _not_processed(budget: PodUnavailableBudget) -> str:
 def _exhausted(budget: PodUnavailableBudget, pod: Subject, available: int) -> str:
     status, name = budget.status, budget.metadata.name
     unit = "groups" if budget.spec.pod_group_policy else "pods"
-    whose = f"Group {pod.group!r}" if pod.group is not None else f"Pod {pod.name}"
+    whose = f"Pod {pod.name}"
+    if pod.group is not None:
+        whose += f" of group {pod.group!r}"
     have = f"{available} of {status.total_replicas} {unit} available"
     need = f"{status.desired_available} must stay so"
     waits = _waits_for(status)

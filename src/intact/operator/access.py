@@ -42,7 +42,8 @@ def _cluster_rules() -> list[Json]:
         _rule("", ["pods", "replicationcontrollers"], READ),
         # The label that sends a namespace's pods through the gate.
         _rule("", ["namespaces"], [*READ, "patch"]),
-        _rule("apps", ["deployments", "replicasets", "statefulsets"], READ),
+        _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
+        _rule("batch", ["jobs"], READ),
         _rule("*", ["*/scale"], ["get"]),
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),

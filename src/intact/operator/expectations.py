@@ -6,7 +6,7 @@ from intact.kube.client import Client
 from intact.kube.errors import Forbidden, KubeError, NotFound
 from intact.model.workload import Workload
 from intact.operator.pub_index import Entry, PubIndex
-from intact.operator.workloads import LEADER_WORKER_SET, GroupKind, Workloads, group_of
+from intact.operator.workloads import GroupKind, Workloads, group_of, scales_in_groups
 
 
 class Expectations:
@@ -41,7 +41,7 @@ class Expectations:
         if target is not None:  # it counts also while it has no pods
             kind = (group_of(target.api_version), target.kind)
             found = self._workloads.find(kind, entry.key[0], target.name)
-            counts = kind != LEADER_WORKER_SET or entry.group_key is not None
+            counts = not scales_in_groups(kind) or entry.group_key is not None
             if found is not None and counts and found.metadata.uid not in owners:
                 owners.append(found.metadata.uid)
         return owners
@@ -64,7 +64,7 @@ class Expectations:
         self._index.set_idle(uid, not wanted)
         if not wanted:
             tally.released.append(uid)
-        if kind == LEADER_WORKER_SET and entry.group_key is not None:
+        if scales_in_groups(kind) and entry.group_key is not None:
             tally.groups += wanted
             tally.group_owners += 1
         else:

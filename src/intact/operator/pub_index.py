@@ -19,13 +19,13 @@ from intact.model.pub import PodUnavailableBudget, PubSpec
 from intact.model.workload import Workload
 from intact.operator.pub_status import newer
 from intact.operator.workloads import (
-    LEADER_WORKER_SET,
     MOST_LEVELS,
     Chain,
     GroupKind,
     Owner,
     Workloads,
     group_of,
+    scales_in_groups,
 )
 
 POD_INDEXES: dict[str, IndexFunction[Pod]] = {
@@ -34,6 +34,7 @@ POD_INDEXES: dict[str, IndexFunction[Pod]] = {
     "uid": lambda pod: [pod.metadata.uid],
 }
 """What the store of pods must be able to look up."""
+_PRUNE_FROM = 1000
 _REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 
 
@@ -78,6 +79,7 @@ class PubIndex:
         self._owners: dict[str, Owner] = {}
         self._gone: set[str] = set()
         self._idle: set[str] = set()
+        self._prune_at = _PRUNE_FROM
         pods.subscribe(self._pod_changed)
         budgets.subscribe(self._budget_changed)
         workloads.on_change = self._workload_changed
@@ -137,8 +139,9 @@ class PubIndex:
     def _put(self, entry: Entry, pod: Pod, chain: Chain) -> None:
         uid = pod.metadata.uid
         owner = self.scale_owner(entry, chain)
-        if owner is not None:
+        if owner is not None and owner.uid not in self._owners:
             self._owners[owner.uid] = owner
+            self._prune()
         group = None
         if entry.group_key is not None:
             group = pod.metadata.labels.get(entry.group_key)
@@ -181,12 +184,12 @@ class PubIndex:
         """The owner whose scale says how many units of this pod's kind there should be."""
         if entry.group_key is not None:
             for owner in chain.owners:
-                if owner.group_kind == LEADER_WORKER_SET:
+                if scales_in_groups(owner.group_kind):
                     return owner
         target = entry.budget.spec.target_ref
         if target is not None:
             wanted = (group_of(target.api_version), target.kind)
-            if wanted != LEADER_WORKER_SET:
+            if not scales_in_groups(wanted):
                 for owner in chain.owners:
                     if (*owner.group_kind, owner.name) == (*wanted, target.name):
                         return owner
@@ -198,6 +201,17 @@ class PubIndex:
             if self._workloads.has_scale(above.group_kind):
                 return above
         return nearest
+
+    def _prune(self) -> None:
+        """Now and then forget the owners that nobody counts any more: they come with every
+        rollout."""
+        if len(self._owners) < self._prune_at:
+            return
+        used = {uid for entry in self.entries.values() for uid in entry.owner_uids()}
+        self._owners = {uid: owner for uid, owner in self._owners.items() if uid in used}
+        self._gone &= used
+        self._idle &= used
+        self._prune_at = 2 * len(self._owners) + _PRUNE_FROM
 
     def owner(self, uid: str) -> Owner | None:
         """An owner whose scale counts, by its UID."""

@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 
 GroupKind = tuple[str, str]
 BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
-LEADER_WORKER_SET: GroupKind = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
 _POD: GroupKind = ("", "Pod")
 # They own pods and are not followed: their pods count as what is there.
 _UNSCALED: frozenset[GroupKind] = frozenset({("", "Node"), _POD})
@@ -44,6 +43,11 @@ MOST_LEVELS = 10
 """Of owners above a pod."""
 _DISCOVER_AGAIN = 60.0
 """Seconds after which kinds that the server did not know are looked for again."""
+
+
+def scales_in_groups(kind: GroupKind) -> bool:
+    """Whether the replicas of a kind are groups of pods. Its API group differs between vendors."""
+    return kind[1] == "LeaderWorkerSet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,14 @@ class Workloads:
                 "owner": lambda workload: [_controller_uid(workload.metadata.owner_references)],
             }
         )
-        store.subscribe(lambda old, new: self.on_change(kind, old, new))
+        store.subscribe(lambda old, new: self._changed(kind, old, new))
         self.reflectors[kind] = Reflector(self._client, resource, store, rng=self._rng)
         return self.reflectors[kind]
+
+    def _changed(self, kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
+        if new is None and old is not None:
+            self._scales.pop(old.metadata.uid, None)
+        self.on_change(kind, old, new)
 
     async def run(self) -> None:
         """Follow all kinds, also those that are found on the way."""

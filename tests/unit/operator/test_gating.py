@@ -4,7 +4,7 @@ import pytest
 
 from intact.kube.memory import Moment
 from intact.operator.registration import GATED_LABEL
-from tests.support.objects import NAMESPACES
+from tests.support.objects import NAMESPACES, PDBS
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub_scene import BUDGETS, NS, Scene, running
 from tests.unit.operator.test_pub_index import A
@@ -71,6 +71,18 @@ async def test_a_budget_does_not_work_before_the_api_server_asks(probe_exists: b
         assert scene.condition("Working") == "True"
         assert scene.numbers() == (1, 2, 1, 2)
         assert scene.status().observed_generation == 1
+
+
+@simulated
+async def test_a_denial_that_is_not_the_gates_own_does_not_count() -> None:
+    async with running(gate=False) as scene:
+        await scene.pods("intact-probe", labels=A)
+        spec = {"selector": {"matchLabels": A}, "maxUnavailable": 0}
+        await scene.make(PDBS, "strict", spec=spec)
+        await scene.budget()
+        await scene.settle(20)
+        assert await scene.evict("intact-probe") == 429
+        assert scene.condition("Working") == "False"
 
 
 @simulated

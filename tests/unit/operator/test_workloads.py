@@ -7,7 +7,7 @@ import pytest
 from intact.kube.memory import Moment
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.model.pod import Pod
-from intact.operator.workloads import LEADER_WORKER_SET, Chain
+from intact.operator.workloads import Chain
 from tests.support.objects import Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub_scene import (
@@ -49,7 +49,8 @@ async def test_the_chain_of_a_worker_leads_through_its_leader() -> None:
         worker, leader = await read(scene, "top-0-1"), await read(scene, "top-0")
         assert kinds(scene.replica.workloads.chain(worker)) == WORKER_CHAIN
         assert kinds(scene.replica.workloads.chain(leader)) == WORKER_CHAIN[2:]
-        assert scene.replica.workloads.chain(leader).owners[-1].group_kind == LEADER_WORKER_SET
+        top = scene.replica.workloads.chain(leader).owners[-1].group_kind
+        assert top == ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
 
 
 @simulated

@@ -8,7 +8,8 @@ is not charged to the gate:
 - A pod that failed on its own counts as available as long as no recount has looked at its failure,
   or if it failed only after the ledger had a record of the unit that is taken.
 - What was recorded while its unit was down may take effect when the unit is up again. A group
-  counts as down as long as no recount has looked at the return of one of its pods.
+  counts as down as long as no recount has looked at the return of one of its pods. Whatever such
+  an operation takes counts as failed.
 """
 
 from collections.abc import Callable, Iterable
@@ -169,7 +170,8 @@ class Truth:
             if self._strict:
                 self._check(budget, available, [])
             elif available < before[name]:
-                self._charge(budget, [pod for pod in taken if pod.app == budget.plan.app])
+                if hit := [pod for pod in taken if pod.app == budget.plan.app]:
+                    self._charge(budget, hit)
 
     def _look_at_pods(self) -> list[TruePod]:
         """Returns the available pods that admitted operations have just taken."""
@@ -278,7 +280,8 @@ class Truth:
             record for uid, record in records.items() if uid in uids or record.group in groups
         ]
         down = any(record.unit_was_down for record in own)
-        if not taken or down or groups & self._returned_groups(plan):
+        if down or groups & self._returned_groups(plan):
+            self._failed |= {pod.uid: (self._revision, pod) for pod in taken}
             return
         known = min([budget.seen, *(record.revision for record in own)])
         excused = [

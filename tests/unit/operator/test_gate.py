@@ -637,7 +637,7 @@ class TestGroups:
         async with running() as scene:
             await self.shards(scene)
             assert [await scene.evict(f"s0-{number}") for number in range(2)] == [200, 200]
-            with pytest.raises(ApiError, match=r"Group 's1' cannot go now.*waits for s0"):
+            with pytest.raises(ApiError, match=r"of group 's1' cannot go now.*waits for s0"):
                 await scene.client.evict(POD_VIEWS, "s1-0", NS)
             await scene.settle()
             assert await scene.evict("s0-2") == 200

@@ -413,7 +413,8 @@ MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, list[str]]] = {
         pod(group="s1"),
         budget(allowed=0, desired=3, total=4, groups=True, unavailable_groups=["s0"]),
         [
-            "of group 's1' cannot go now: budget web has 3 of 4 groups available and 3 must stay so.",
+            "of group 's1' cannot go now: budget web has 3 of 4 groups available",
+            "3 must stay so.",
             "It waits for s0 to be ready again.",
         ],
     ),

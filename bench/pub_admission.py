@@ -120,7 +120,9 @@ class Bench:
             await fill(client, namespace, 1, 2 * self._deletes)
         await protect(client, gated, 0, "50%")
         await until_all(
-            client, gated, lambda pub: works(pub) and pub.status.unavailable_allowed == self._deletes
+            client,
+            gated,
+            lambda pub: works(pub) and pub.status.unavailable_allowed == self._deletes,
         )
         wanted = range(self._deletes)
         await _delete(transport, free, wanted, self._at_once, self._free)
@@ -161,8 +163,8 @@ class Bench:
                 print(f"FAIL: {name} the answers were {sorted(set(deletes.codes))}")
                 return 1
         print(
-            f"\n{self._deletes} deletes, {self._at_once} at once, of {2 * self._deletes} pods under "
-            f"one budget of 50%; {self._rounds} rounds\n"
+            f"\n{self._deletes} deletes, {self._at_once} at once, of {2 * self._deletes} pods "
+            f"under one budget of 50%; {self._rounds} rounds\n"
         )
         rows = [
             Row("deletes a second", gated.rate, free.rate, count),

@@ -11,7 +11,7 @@ from bench.child import BenchError
 from bench.pods import pod, status
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
-from intact.kube.resources import PODS, PUBS, untyped
+from intact.kube.resources import PUBS, untyped
 from intact.model.pub import PodUnavailableBudget
 
 AT_ONCE = 64

@@ -23,10 +23,11 @@ class Replica:
 
     def __init__(self, cluster: Cluster, name: str, webhook_bind: str) -> None:
         self._log = cluster.logs / f"{name}.log"
-        command = [Path(sys.executable).with_name("intact"), "run", "--install"]
         self._process = process.spawn(
             [
-                *command,
+                Path(sys.executable).with_name("intact"),
+                "run",
+                "--install",
                 f"--kubeconfig={cluster.kubeconfig}",
                 "--http-bind=127.0.0.1:0",
                 f"--webhook-bind={webhook_bind}",

@@ -158,7 +158,7 @@ class Cluster:
             self._world.truth.restarting[uid] = None
             if runs:
                 await self.set_ready(name, uid, ready=False)
-            await asyncio.sleep(self._rng.uniform(0.5, 3))
+            await asyncio.sleep(self._rng.uniform(1.2, 4))
             runs, containers = image, containers + 1
             self._world.truth.restarting.pop(uid, None)
             await self.set_running(name, uid, image, containers)
@@ -166,8 +166,8 @@ class Cluster:
         del self._kubelets[uid]
 
     async def set_running(self, name: str, uid: str, image: str, number: int) -> None:
-        """Runtimes name images as they like; only the ID says for sure what runs."""
-        shown = self._rng.choice((image, image, image.partition(":")[0], image_id(image)))
+        """Some runtimes show images by name, some by ID."""
+        shown = self._rng.choice((image, image, image_id(image)))
         container = {
             "name": "main",
             "image": shown,

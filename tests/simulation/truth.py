@@ -6,10 +6,10 @@ budget desires. Without failures that holds at every step. With them, what nobod
 is not charged to the gate:
 
 - A pod that failed on its own counts as available as long as no recount has looked at its failure,
-  or if it failed only after the ledger had a record of the unit that is taken.
+  or had not when the unit that is taken was recorded.
 - What was recorded while its unit was down may take effect when the unit is up again. A group
-  counts as down as long as no recount has looked at the return of one of its pods. Whatever such
-  an operation takes counts as failed.
+  counts as down as long as no recount has looked at the return of one of its pods.
+- Whatever is taken from a unit that is or counts as down, counts as failed.
 """
 
 from collections.abc import Callable, Iterable
@@ -67,7 +67,8 @@ class TruePod:
 class Recorded:
     """A record in a ledger, and what was true when it was first stored."""
 
-    revision: int
+    seen: int
+    """What the last recount had looked at."""
     group: str | None
     unit_was_down: bool
 
@@ -160,18 +161,20 @@ class Truth:
         if self._api.revision == self._revision:
             return
         self._revision = self._api.revision
-        before = {name: self.available_units(each.plan) for name, each in self.budgets.items()}
+        before = {name: self._units(each.plan) for name, each in self.budgets.items()}
         taken = self._look_at_pods()
         for name, budget in self.budgets.items():
             self._look_at(budget)
             if not budget.counted:
                 continue
-            available = self.available_units(budget.plan)
             if self._strict:
-                self._check(budget, available, [])
-            elif available < before[name]:
-                if hit := [pod for pod in taken if pod.app == budget.plan.app]:
-                    self._charge(budget, hit)
+                self._check(budget, self.available_units(budget.plan))
+                continue
+            after = self._units(budget.plan)
+            for pod in taken:
+                unit = pod.group if budget.plan.need is not None else pod.uid
+                if pod.app == budget.plan.app and unit not in after:
+                    self._charge(budget, pod, was_up=unit in before[name])
 
     def _look_at_pods(self) -> list[TruePod]:
         """Returns the available pods that admitted operations have just taken."""
@@ -241,7 +244,7 @@ class Truth:
         budget.counted = True
         budget.seen = int(ledger.get("seen") or 0)
         budget.records = {
-            uid: (budget.records or {}).get(uid) or self._record(plan, uid, record)
+            uid: (budget.records or {}).get(uid) or self._record(plan, uid, record, budget.seen)
             for uid, record in ledger.get("pods", {}).items()
         }
         for uid, (revision, pod) in list(self._returned.items()):
@@ -258,7 +261,7 @@ class Truth:
             f" {','.join(ledger.get('unavailableGroups', ()))}, ledger: {records}"
         )
 
-    def _record(self, plan: BudgetPlan, uid: str, record: Json) -> Recorded:
+    def _record(self, plan: BudgetPlan, uid: str, record: Json, seen: int) -> Recorded:
         pod = self.pods.get(uid)
         group = record.get("group")
         if plan.need is None:
@@ -267,35 +270,35 @@ class Truth:
         else:
             up = self._available_by_group(plan).get(group, 0) >= plan.need
             up = up and group not in self._returned_groups(plan)
-        return Recorded(self._revision, group, unit_was_down=not up)
+        return Recorded(seen, group, unit_was_down=not up)
 
     def _returned_groups(self, plan: BudgetPlan) -> set[str | None]:
         return {pod.group for _, pod in self._returned.values() if pod.app == plan.app}
 
-    def _charge(self, budget: TrueBudget, taken: list[TruePod]) -> None:
+    def _charge(self, budget: TrueBudget, pod: TruePod, *, was_up: bool) -> None:
         plan, records = budget.plan, budget.records or {}
-        uids = {pod.uid for pod in taken}
-        groups = {pod.group for pod in taken if plan.need is not None}
+        grouped = plan.need is not None
         own = [
-            record for uid, record in records.items() if uid in uids or record.group in groups
+            record
+            for uid, record in records.items()
+            if uid == pod.uid or (grouped and record.group == pod.group)
         ]
-        down = any(record.unit_was_down for record in own)
-        if down or groups & self._returned_groups(plan):
-            self._failed |= {pod.uid: (self._revision, pod) for pod in taken}
+        returned = grouped and pod.group in self._returned_groups(plan)
+        if not was_up or returned or any(record.unit_was_down for record in own):
+            self._failed[pod.uid] = self._revision, pod
             return
-        known = min([budget.seen, *(record.revision for record in own)])
+        known = min([budget.seen, *(record.seen for record in own)])
         excused = [
             failed
             for revision, failed in self._failed.values()
             if failed.app == plan.app and revision > known
         ]
-        self._check(budget, self.available_units(plan, excused), taken)
+        self._check(budget, self.available_units(plan, excused), f"{pod.name} was taken: ")
 
-    def _check(self, budget: TrueBudget, available: int, taken: list[TruePod]) -> None:
+    def _check(self, budget: TrueBudget, available: int, why: str = "") -> None:
         plan = budget.plan
         if available < plan.desired:
             down = [pod.name for pod in self._members(plan) if not pod.available]
-            why = f"{', '.join(pod.name for pod in taken)} was taken: " if taken else ""
             raise Violation(
                 f"{why}budget {plan.name} has {available} of {plan.total} units and desires "
                 f"{plan.desired}; not available: {', '.join(down)}"
@@ -305,13 +308,15 @@ class Truth:
         return [pod for pod in self.pods.values() if pod.app == plan.app]
 
     def available_units(self, plan: BudgetPlan, excused: Iterable[TruePod] = ()) -> int:
+        return min(len(self._units(plan, excused)), plan.total)
+
+    def _units(self, plan: BudgetPlan, excused: Iterable[TruePod] = ()) -> set[str]:
+        """The available ones: groups by name, pods by UID."""
         more = [replace(pod, available=True) for pod in excused]
         if plan.need is None:
-            here = sum(pod.available for pod in self._members(plan))
-            return min(here + len(more), plan.total)
-        return sum(
-            number >= plan.need for number in self._available_by_group(plan, more).values()
-        )
+            return {pod.uid for pod in (*self._members(plan), *more) if pod.available}
+        groups = self._available_by_group(plan, more)
+        return {name for name, number in groups.items() if number >= plan.need}
 
     def _available_by_group(
         self, plan: BudgetPlan, more: Iterable[TruePod] = ()

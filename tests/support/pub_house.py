@@ -5,15 +5,16 @@ may kill them: the next one finds two again.
 """
 
 import functools
+import os
 import re
 import signal
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from devcluster import process
 from devcluster.cluster import Cluster
 from devcluster.ports import Ports
 from devcluster.waiting import wait_for
@@ -29,8 +30,7 @@ class Replica:
         self._log = log
         command = [str(Path(sys.executable).with_name("intact")), "run"]
         command += ["--kubeconfig", str(kubeconfig), "--http-bind", "127.0.0.1:0", *arguments]
-        with log.open("wb") as output:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=output)
+        self.process = process.spawn(command, log, os.environ)
 
     @property
     def log(self) -> str:
@@ -77,13 +77,9 @@ class House:
         self._bind = f"127.0.0.1:{self._ports.reserve()}"
 
     def close(self, *, failed: bool) -> None:
-        alive = [each.process for each in self.replicas if each.process.poll() is None]
-        for process in alive:
-            process.send_signal(signal.SIGTERM)
-        codes = [process.wait(30) for process in alive]
+        self.stop()
         self.cluster.close(failed=failed)
         self._ports.release()
-        assert codes == [0] * len(codes)
 
     def restore(self) -> None:
         """Two replicas that are ready, one of which leads."""
@@ -95,6 +91,13 @@ class House:
             self.replicas.append(Replica(self.cluster.kubeconfig, log, *arguments))
         wait_for(lambda: all(each.is_ready() for each in self.replicas), "both to be ready")
         wait_for(lambda: any(each.leads() for each in self.replicas), "one of them to lead")
+
+    def stop(self) -> None:
+        """End all replicas as a cluster does, and see that they end well."""
+        alive = [each.process for each in self.replicas if each.process.poll() is None]
+        for each in alive:
+            each.send_signal(signal.SIGTERM)
+        assert [each.wait(30) for each in alive] == [0] * len(alive)
 
     def leader(self) -> Replica:
         [found] = [each for each in self.replicas if each.leads()]

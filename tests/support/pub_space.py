@@ -1,12 +1,12 @@
-"""A namespace with budgets in it: what tests do there, and everything that its pods went through."""
+"""A namespace with budgets in it: what tests do there, and what its pods go through."""
 
 import asyncio
 import re
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -28,6 +28,7 @@ WITHIN = 60.0
 """Seconds that anything may take before a test fails."""
 UNREADY = "devcluster.intact.dev/unready"
 TERMINATION_DELAY = "devcluster.intact.dev/termination-delay"
+Found = TypeVar("Found")
 State = dict[str, Json]
 """The pods of a namespace by UID, at one moment."""
 
@@ -99,10 +100,8 @@ class Space:
                     return
 
     async def close(self) -> None:
-        try:
+        with suppress(NotFound):  # the test did
             await self.client.delete(NAMESPACES, self.namespace)
-        except NotFound:
-            pass  # the test did
         for node in (await self.client.list(NODES)).items:
             if node["spec"].get("unschedulable"):
                 await self.client.patch(
@@ -176,7 +175,7 @@ class Space:
         spec: Json,
         name: str = "budget",
         annotations: Mapping[str, str] | None = None,
-        **status: int,
+        **status: object,
     ) -> PodUnavailableBudget:
         """Make a budget and wait until it works and its status is as given."""
         await self.client.create(
@@ -184,9 +183,7 @@ class Space:
         )
         return await self.counted(name, **status)
 
-    async def counted(
-        self, name: str = "budget", within: float = WITHIN, **status: int
-    ) -> PodUnavailableBudget:
+    async def counted(self, name: str = "budget", **status: object) -> PodUnavailableBudget:
         """Wait until a budget works, and its status has these values."""
 
         def matches(found: PodUnavailableBudget) -> bool:
@@ -200,7 +197,7 @@ class Space:
         async def look() -> PodUnavailableBudget:
             return await self.client.get(PUBS, name, self.namespace)
 
-        return await eventually(look, matches, f"budget {name} to show {status}", within)
+        return await eventually(look, matches, f"budget {name} to show {status}")
 
     async def status(self, name: str = "budget") -> PubStatus:
         return (await self.client.get(PUBS, name, self.namespace)).status
@@ -230,10 +227,6 @@ class Space:
 
     async def set_image(self, name: str, image: str) -> Answer:
         return await self.change(name, {"spec": {"containers": [{"name": "main", "image": image}]}})
-
-    async def label(self, name: str, **labels: str | None) -> Answer:
-        keys = {key.replace("__", "/").replace("_", "-"): value for key, value in labels.items()}
-        return await self.change(name, {"metadata": {"labels": keys}})
 
     async def annotate(self, name: str, annotations: dict[str, str | None]) -> Answer:
         return await self.change(name, {"metadata": {"annotations": annotations}})
@@ -362,9 +355,6 @@ def groups_down(state: State, key: str, need: Mapping[str, int]) -> set[str]:
     return {group for group, pods in have.items() if pods < need[group]}
 
 
-Found = Any
-
-
 async def eventually(
     look: Callable[[], Awaitable[Found]],
     condition: Callable[[Found], bool],
@@ -372,19 +362,18 @@ async def eventually(
     within: float = WITHIN,
 ) -> Found:
     """The first that is so; an assertion with the last one, if none is in time."""
-    found = None
+    last: Found | KubeError | None = None
     loop = asyncio.get_running_loop()
     end = loop.time() + within
     while loop.time() < end:
         try:
-            found = await look()
-        except KubeError as error:
-            found = error
-        else:
+            last = found = await look()
             if condition(found):
                 return found
+        except KubeError as error:
+            last = error
         await asyncio.sleep(0.05)
-    raise AssertionError(f"waited {within:.0f} s in vain for {what}; last seen: {found}")
+    raise AssertionError(f"waited {within:.0f} s in vain for {what}; last seen: {last}")
 
 
 def open_space(

@@ -75,6 +75,8 @@ class Subject:
     owners: tuple[str, ...] = ()
     """UIDs of the owners above it, nearest first."""
     containers: dict[str, ContainerMark] | None = None
+    as_of: str | None = None
+    """What the last recount had seen when the pod was read; None if it does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,8 @@ def decide(
         return Decision(True, Reason.RELEASED, status=_with(status, written))
     if not pod.available:
         late = updates or operation is Operation.EVICT
+        if late and pod.as_of not in (None, ledger.seen):
+            return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
         return Decision(True, Reason.NOT_AVAILABLE, status=_with(status, written) if late else None)
     if pod.group is not None:
         if pod.group in ledger.unavailable_groups:

@@ -3,9 +3,9 @@
 Two rules:
 - Only the recount clears the ledger, and only of what its own store has seen: the pod is gone, is
   terminating, or has come to the end of its change; or of a record that outlived its time.
-- A recount looks at pods that are at least as new as those of every recount before it, whoever
-  made that. Otherwise a new leader with an older store could count a pod that is gone, and whose
-  record is cleared already.
+- A recount looks at pods that are at least as new as those of every recount and every record
+  before it, whoever made that. Otherwise a new leader with an older store could count a pod that
+  is gone, and whose record is cleared already.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,9 +35,12 @@ class Expectation:
 
 
 def is_current(budget: PodUnavailableBudget, seen: str) -> bool:
-    """Whether pods as of this version are new enough to recount the budget."""
-    before = budget.status.ledger.seen
-    return seen.isdigit() and int(seen) >= int(before or 0)
+    """Whether pods as of this version are new enough to recount the budget: not older than at the
+    last recount, nor than any pod that has been recorded since. What an older store shows under
+    that pod's name is what was there before."""
+    ledger = budget.status.ledger
+    versions = [ledger.seen, *(record.resource_version for record in ledger.pods.values())]
+    return seen.isdigit() and int(seen) >= max(int(version or 0) for version in versions)
 
 
 def unseen(
@@ -74,20 +77,18 @@ def unseen(
 
 def _is_waited_for(record: LedgerRecord, pod: Pod, *, late: bool) -> bool:
     """An update that took place is waited for as long as it takes, anything else for a while."""
-    if record.operation != Operation.UPDATE and not late:
+    if not late and (record.operation != Operation.UPDATE or _is_untouched(pod, record)):
         return True
-    if _is_before(pod, record):
-        return not late
     if changes.is_over(record, pod, late=late):
         return False
     return not late or (bool(record.containers) and changes.has_begun(record, pod))
 
 
-def _is_before(pod: Pod, record: LedgerRecord) -> bool:
-    """Whether this is the pod as it was before the record: a restart or a label that it shows is
-    an earlier one."""
+def _is_untouched(pod: Pod, record: LedgerRecord) -> bool:
+    """Whether the pod is as it was when its last change was admitted: what is over then, is an
+    earlier one."""
     version = pod.metadata.resource_version
-    return bool(version) and int(version) < int(record.resource_version or 0)
+    return bool(version) and int(version) <= int(record.resource_version or 0)
 
 
 def recount(

@@ -4,6 +4,7 @@ Reached only by requests of gated namespaces (see the registrations). A denial i
 `DisruptionBudget`, as the Eviction API's own: `kubectl drain` then waits and tries again.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -34,6 +35,9 @@ log = logging.getLogger(__name__)
 
 CAUSE = "DisruptionBudget"
 ALLOWED = AdmissionResponse(allowed=True)
+_TRUSTED = 1.0
+"""Seconds for which a name surely stands for the pod that was read, or for one that is not ready.
+An eviction goes by the name alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +99,22 @@ class Gate:
         request = _REQUEST.decode(raw)
         if request.sub_resource == "eviction" and request.name == PROBE_NAME:
             return _denied("the gate is here", PROBE_CAUSE)
+        begun = _monotonic()
         try:
-            asked = await self._understand(request)
-            if asked is None or pod_facts.is_exempt(asked.pod):
-                return ALLOWED
-            if self._is_ending(request.namespace):
-                return ALLOWED
-            return await self._answer(asked)
+            answer = await self._judge(request)
         except KubeError as error:
             return _denied(f"The gate cannot read from the API server now: {error}", CAUSE)
+        if request.sub_resource == "eviction" and answer.allowed and _monotonic() > begun + _TRUSTED:
+            return _denied("It took too long to decide, the pod may be another one now", CAUSE)
+        return answer
+
+    async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
+        asked = await self._understand(request)
+        if asked is None or pod_facts.is_exempt(asked.pod):
+            return ALLOWED
+        if self._is_ending(request.namespace):
+            return ALLOWED
+        return await self._answer(asked)
 
     async def _understand(self, request: AdmissionRequest) -> Asked | None:
         """What is asked for, or None if it cannot make a pod unavailable."""
@@ -143,6 +154,8 @@ class Gate:
 
     async def _answer(self, asked: Asked) -> AdmissionResponse:
         claims = await self._claims(asked)
+        if asked.operation is not Operation.DELETE and not pod_facts.is_available(asked.pod):
+            claims = await self._confirm(asked, claims)
         warnings: list[str] = []
         spending: list[Claim] = []
         # All are asked before any is spent: one budget's unit is not lost to another's denial.
@@ -170,6 +183,22 @@ class Gate:
             for entry in self._index.covering(asked.pod, chain)
             if protected_operations(entry.budget) & asked.protected_as
         ]
+
+    async def _confirm(self, asked: Asked, claims: list[Claim]) -> list[Claim]:
+        """A pod that is not available is still so after the last recount that is known. Otherwise
+        that recount may count it, and then it is not free."""
+        claims = [
+            replace(
+                claim,
+                subject=replace(claim.subject, as_of=claim.entry.budget.status.ledger.seen),
+            )
+            for claim in claims
+        ]
+        known = asked.pod.metadata
+        found = await self._client.get(PODS, known.name, known.namespace)
+        if found.metadata.resource_version != known.resource_version:
+            raise KubeError(f"the pod {known.name} has just changed; try again")
+        return claims
 
     def _refuse(
         self, asked: Asked, claim: Claim, decision: Decision, warnings: list[str]
@@ -249,6 +278,10 @@ def _subject(asked: Asked, entry: Entry, chain: Chain) -> Subject:
         owners=tuple(owner.uid for owner in chain.owners),
         containers=asked.containers,
     )
+
+
+def _monotonic() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _denied(message: str, cause: str) -> AdmissionResponse:

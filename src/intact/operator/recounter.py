@@ -39,7 +39,7 @@ _ASK_AGAIN = 15.0
 
 
 class Behind(KubeError):
-    """The local store is older than what an earlier recount has looked at."""
+    """The local store is older than what an earlier recount or the gate has looked at."""
 
 
 class Recounter:
@@ -94,7 +94,7 @@ class Recounter:
         # From here to the write nothing is awaited: one moment of the store is counted.
         budget, now, seen = entry.budget, self._now(), self._pods.version
         if not is_current(budget, seen):
-            raise Behind(f"pods are known up to {seen}, not yet to {budget.status.ledger.seen}")
+            raise Behind(f"pods are known up to {seen}, which is not enough for this budget yet")
         namespace = budget.metadata.namespace
         records, overdue = unseen(
             budget.status.ledger.pods,

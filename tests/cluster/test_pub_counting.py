@@ -1,0 +1,322 @@
+"""Whose pods a budget counts, and how many there should be, with real controllers."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from intact.kube.errors import NotFound
+from intact.kube.resources import PUBS, Resource, untyped
+from tests.support.objects import CRDS, DEPLOYMENTS, NAMESPACES, Json, deployment
+from tests.support.pub_house import shared_house
+from tests.support.pub_space import (
+    STATEFUL_SETS,
+    TERMINATION_DELAY,
+    UNREADY,
+    Space,
+    eventually,
+    is_available,
+    open_space,
+)
+
+house = pytest.fixture(scope="module")(shared_house)
+space = pytest.fixture(open_space)
+
+REPLICA_SETS = untyped("apps", "v1", "replicasets", "ReplicaSet")
+DAEMON_SETS = untyped("apps", "v1", "daemonsets", "DaemonSet")
+ROLLOUTS = untyped("budgets.intact.dev", "v1", "rollouts", "Rollout")
+LEADER_WORKER_SETS = untyped(
+    "leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"
+)
+GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
+
+
+def selecting(name: str = "web", **amounts: object) -> Json:
+    return {"selector": {"matchLabels": {"app": name}}} | amounts
+
+
+def targeting(resource: Resource[Any], name: str, **more: object) -> Json:
+    target = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name}
+    return {"targetRef": target} | more
+
+
+def template(**labels: str) -> Json:
+    # Going takes a while, so that what has gone is not back at once.
+    return {
+        "metadata": {"labels": labels, "annotations": {TERMINATION_DELAY: "2s"}},
+        "spec": {"containers": [{"name": "main", "image": "registry.example/main:1"}]},
+    }
+
+
+def workload(name: str, replicas: int, **labels: str) -> Json:
+    """A Deployment or ReplicaSet."""
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template(app=name, **labels),
+        },
+    }
+
+
+def stateful(body: Json) -> Json:
+    """The same as a StatefulSet."""
+    more = {"serviceName": body["metadata"]["name"], "podManagementPolicy": "Parallel"}
+    return body | {"spec": body["spec"] | more}
+
+
+def owned_by(owner: Json, api_version: str, kind: str) -> Json:
+    meta = owner["metadata"]
+    reference = {"apiVersion": api_version, "kind": kind, "name": meta["name"], "uid": meta["uid"]}
+    return {"ownerReferences": [reference | {"controller": True}]}
+
+
+async def scalable(space: Space, resource: Resource[Any]) -> None:
+    """Define a kind that has replicas and a scale, once."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {
+            "openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": anything, "status": anything},
+            }
+        },
+        "subresources": {
+            "scale": {
+                "specReplicasPath": ".spec.replicas",
+                "statusReplicasPath": ".status.replicas",
+            },
+            "status": {},
+        },
+    }
+    metadata: Json = {"name": resource.full_name}
+    if resource.group.endswith(".x-k8s.io"):
+        approved = {"api-approved.kubernetes.io": "https://example.test/approved"}
+        metadata["annotations"] = approved
+    body = {
+        "metadata": metadata,
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": {
+                "plural": resource.plural,
+                "singular": resource.kind.lower(),
+                "kind": resource.kind,
+            },
+            "versions": [version],
+        },
+    }
+    await space.client.create(CRDS, body)
+
+    async def look() -> bytes:
+        return await space.client.raw(resource.path(space.namespace), {"limit": "1"})
+
+    await eventually(look, bool, f"{resource.full_name} to be served")
+
+
+async def test_a_deployment_by_selector(space: Space) -> None:
+    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
+    await space.running(3)
+    await space.budget(selecting(maxUnavailable="30%"), total_replicas=3, unavailable_allowed=1)
+    await space.kubectl("scale", "deployment", "web", "--replicas=4")
+    await space.counted(total_replicas=4, desired_available=2, unavailable_allowed=2)
+
+
+@pytest.mark.parametrize(
+    "resource", [DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS], ids=lambda r: r.kind
+)
+async def test_a_workload_by_target(space: Space, resource: Resource[Any]) -> None:
+    body = workload("web", 3)
+    await space.create(resource, stateful(body) if resource is STATEFUL_SETS else body)
+    await space.pods("stranger", labels={"tier": "web"})
+    first, second, *_ = [name for name in await space.running(4) if name != "stranger"]
+    spec = targeting(resource, "web", maxUnavailable=1)
+    await space.budget(spec, total_replicas=3, current_available=3, unavailable_allowed=1)
+    assert (await space.delete(first)).code == 200
+    assert (await space.delete(second)).code == 429
+    assert (await space.delete("stranger")).code == 200
+    await space.counted(total_replicas=3, current_available=3, unavailable_allowed=1)
+
+
+async def test_the_custom_owner_of_a_replica_set_by_target(space: Space) -> None:
+    await scalable(space, ROLLOUTS)
+    rollout = await space.create(
+        ROLLOUTS,
+        {
+            "apiVersion": ROLLOUTS.api_version,
+            "kind": ROLLOUTS.kind,
+            "metadata": {"name": "web"},
+            "spec": {"replicas": 4},
+        },
+    )
+    body = workload("web-1", 3)
+    body["metadata"] |= owned_by(rollout, ROLLOUTS.api_version, ROLLOUTS.kind)
+    await space.create(REPLICA_SETS, body)
+    first, second, _ = await space.running(3)
+    spec = targeting(ROLLOUTS, "web", maxUnavailable=2)
+    await space.budget(spec, total_replicas=4, current_available=3, unavailable_allowed=1)
+    assert (await space.delete(first)).code == 200
+    assert (await space.delete(second)).code == 429
+
+
+async def test_a_leader_worker_set_in_groups(space: Space) -> None:
+    """As its controller makes it: leaders of one StatefulSet, and for each of them a StatefulSet of
+    workers, owned by the leader's pod."""
+    await scalable(space, LEADER_WORKER_SETS)
+    kind = LEADER_WORKER_SETS.kind
+    lws = await space.create(
+        LEADER_WORKER_SETS,
+        {
+            "apiVersion": LEADER_WORKER_SETS.api_version,
+            "kind": kind,
+            "metadata": {"name": "llm"},
+            "spec": {"replicas": 3},
+        },
+    )
+    leaders = stateful(workload("llm", 2))
+    leaders["metadata"] |= owned_by(lws, LEADER_WORKER_SETS.api_version, kind)
+    await space.create(STATEFUL_SETS, leaders)
+    for name in await space.running(2):
+        leader = await space.get(name)
+        await space.change(name, {"metadata": {"labels": {GROUP_KEY: name}}})
+        workers = stateful(workload(f"{name}-w", 2, **{GROUP_KEY: name}))
+        workers["metadata"] |= owned_by(leader, "v1", "Pod")
+        await space.create(STATEFUL_SETS, workers)
+    await space.running(6)
+    policy = {"groupLabelKey": GROUP_KEY, "minReadyReplicas": 3}
+    spec = targeting(LEADER_WORKER_SETS, "llm", maxUnavailable=1, podGroupPolicy=policy)
+    # One group of three is missing, and that is all that may be.
+    await space.budget(spec, total_replicas=3, current_available=2, unavailable_allowed=0)
+    answer = await space.delete("llm-0-w-1")
+    assert answer.code == 429
+    assert "2 of 3 groups available" in answer.message
+    await space.client.patch(LEADER_WORKER_SETS, {"spec": {"replicas": 2}}, "llm", space.namespace)
+    await space.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
+    assert (await space.delete("llm-0-w-1")).code == 200
+    assert (await space.delete("llm-1")).code == 429
+    assert (await space.delete("llm-0-w-0")).code == 200
+
+
+async def test_daemon_set_pods_count_as_what_is_there(space: Space) -> None:
+    body = workload("agent", 0)
+    del body["spec"]["replicas"]
+    await space.create(DAEMON_SETS, body)
+    first, second, third = await space.running(3)
+    await space.budget(selecting("agent", minAvailable=2), total_replicas=3, unavailable_allowed=1)
+    assert (await space.delete(first)).code == 200
+    assert (await space.delete(second)).code == 429
+    await space.running(3)
+    await space.counted(total_replicas=3, unavailable_allowed=1)
+    assert (await space.delete(third)).code == 200
+
+
+async def test_a_total_by_annotation_stands_before_the_scale(space: Space) -> None:
+    await space.create(DEPLOYMENTS, deployment("web", replicas=2))
+    await space.running(2)
+    await space.budget(
+        selecting(maxUnavailable="50%"),
+        annotations={"pub.kruise.io/protect-total-replicas": "4"},
+        total_replicas=4,
+        desired_available=2,
+        unavailable_allowed=0,
+    )
+
+
+async def test_a_budget_protects_pods_that_were_there_before_it(space: Space) -> None:
+    await space.pods("a", labels={"app": "web"})
+    await space.budget(selecting(maxUnavailable=0), total_replicas=1)
+    assert (await space.delete("a")).code == 429
+
+
+async def test_another_budget_takes_over(space: Space) -> None:
+    await space.pods("a", "b", "c", labels={"app": "web"})
+    await space.budget(selecting(maxUnavailable=0), "one", total_replicas=3)
+    assert (await space.delete("a")).code == 429
+    await space.client.delete(PUBS, "one", space.namespace)
+
+    async def delete() -> int:
+        return (await space.delete("a")).code
+
+    await eventually(delete, lambda code: code == 200, "the pod to be free")
+    await space.budget(selecting(maxUnavailable=0), "two", total_replicas=2)
+    assert (await space.delete("b")).code == 429
+
+
+async def test_a_group_that_has_gone_is_still_missing(space: Space) -> None:
+    for name in ("x", "y"):
+        await space.create(STATEFUL_SETS, stateful(workload(name, 2, tier="llm", shard=name)))
+    await space.running(4)
+    spec = {
+        "selector": {"matchLabels": {"tier": "llm"}},
+        "maxUnavailable": 1,
+        "podGroupPolicy": {"groupLabelKey": "shard", "minReadyReplicas": 2},
+    }
+    await space.budget(spec, total_replicas=2, current_available=2, unavailable_allowed=1)
+    for name in ("x-0", "x-1"):
+        assert (await space.delete(name)).code == 200
+    await space.counted(total_replicas=2, current_available=1, disrupted_pods={})
+    assert (await space.delete("y-0")).code == 429
+    await space.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
+
+
+async def test_pods_without_the_group_label_are_units_of_their_own(space: Space) -> None:
+    await space.pods("x-0", "x-1", labels={"app": "web", "shard": "x"})
+    await space.pods("lone", labels={"app": "web"})
+    policy = {"groupLabelKey": "shard", "minReadyReplicas": 3}
+    spec = selecting(minAvailable=1, podGroupPolicy=policy)
+    found = await space.budget(spec, total_replicas=2, current_available=1, unavailable_allowed=0)
+    conditions = {each.type: each.message for each in found.status.conditions}
+    assert "lone" in conditions["GroupLabelsMissing"]
+    assert "no group has more than 2 pods" in conditions["MinReadyReplicasUnreachable"]
+    assert (await space.delete("lone")).code == 429
+    assert (await space.delete("x-0")).code == 200
+
+
+async def test_scaling_to_zero_releases_the_pods(space: Space) -> None:
+    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
+    await space.running(3)
+    await space.budget(selecting(minAvailable=3), total_replicas=3)
+    code, said = await space.kubectl("scale", "deployment", "web", "--replicas=0")
+    assert code == 0, said
+    await space.until("no pods", lambda pods: not pods)
+
+
+async def test_a_deleted_workload_releases_its_pods(space: Space) -> None:
+    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
+    await space.running(3)
+    spec = targeting(DEPLOYMENTS, "web", minAvailable=3)
+    await space.budget(spec, total_replicas=3)
+    code, said = await space.kubectl("delete", "deployment", "web")
+    assert code == 0, said
+    await space.until("no pods", lambda pods: not pods)
+
+
+async def test_a_deleted_namespace_goes(space: Space) -> None:
+    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
+    await space.pods("bare", labels={"app": "web"})
+    await space.running(4)
+    await space.budget(selecting(maxUnavailable=0), total_replicas=4)
+    await space.client.delete(NAMESPACES, space.namespace)
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await space.client.get(NAMESPACES, space.namespace)
+            except NotFound:
+                break
+            await asyncio.sleep(0.1)
+
+
+async def test_a_pod_that_becomes_unready_closes_the_budget(space: Space) -> None:
+    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
+    first, second, _ = await space.running(3)
+    await space.budget(selecting(maxUnavailable=1), total_replicas=3, unavailable_allowed=1)
+    await space.annotate(first, {UNREADY: "true"})
+    await space.until("an unready pod", lambda pods: not is_available(pods[first]))
+    await space.counted(current_available=2, unavailable_allowed=0)
+    assert (await space.delete(second)).code == 429
+    await space.annotate(first, {UNREADY: None})
+    await space.counted(current_available=3, unavailable_allowed=1)

@@ -32,9 +32,13 @@ format: $(VENV)/ready
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
+# ARGS names benchmarks, all if none; what else is in it is passed to them.
+BENCHES := reflector pub_admission pub_scale
 bench: $(BENCH_VENV)/ready
 	$(BENCH_VENV)/bin/python -m devcluster build
-	$(BENCH_VENV)/bin/python -m bench.reflector $(ARGS)
+	@failed=0; for bench in $(or $(filter $(BENCHES),$(ARGS)),$(BENCHES)); do echo "== $$bench"; \
+	$(BENCH_VENV)/bin/python -m bench.$$bench $(filter-out $(BENCHES),$(ARGS)) || failed=1; \
+	done; exit $$failed
 
 $(VENV)/ready: requirements/dev.txt
 	@echo "installing into $(VENV)"

@@ -1,7 +1,13 @@
-"""Rules of the design, each broken on purpose: with any of them the simulation must fail."""
+"""Rules of the design, each broken on purpose: with any of them the simulation must fail.
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+Two rules stand in for one another, and it takes both to be broken: a new leader lists pods afresh,
+and no recount is made from a store that is older than an earlier recount's. Leaders that exclude
+one another need only the first, several at once only the second.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,8 +25,31 @@ from intact.model.pod import Pod
 from intact.model.pub import LedgerRecord, PodUnavailableBudget
 from intact.operator import commits, gate, recounter
 from intact.operator.pub import PubReplica
+from tests.simulation.scenario import STALE, Scenario, scenario
 
 Break = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    broken: Break
+    make: Callable[[int], Scenario] = scenario
+    """Where it matters most."""
+
+
+def _stale(seed: int) -> Scenario:
+    """Watches of pods lag far behind, and leaders change."""
+    made = scenario(seed)
+    paces = replace(made.paces, deletions=1, deaths=8, failures=None)
+    return replace(made, weather=replace(STALE, pod_lags=(0.02, 30)), paces=paces, lease=3.0)
+
+
+def _asleep(seed: int) -> Scenario:
+    """Pods take longer to start, and their watches to tell of it, than a record lives."""
+    made = scenario(seed)
+    paces = replace(made.paces, deletions=1, deaths=1000, failures=None)
+    weather = replace(STALE, pod_lags=(80,), storms=0)
+    return replace(made, weather=weather, paces=paces, lease=3.0, duration=60, slowest_start=40.0)
 
 
 def _not_recorded(reason: Reason) -> Break:
@@ -36,7 +65,7 @@ def _not_recorded(reason: Reason) -> Break:
     return break_rule
 
 
-def any_store_will_do(patch: pytest.MonkeyPatch) -> None:
+def _from_any_store(patch: pytest.MonkeyPatch) -> None:
     """Recounts also from a store that is older than an earlier recount's."""
     patch.setattr(recounter, "is_current", lambda _budget, _seen: True)
 
@@ -47,29 +76,24 @@ def everybody_recounts(patch: pytest.MonkeyPatch) -> None:
 
     async def run_and_lead(self: PubReplica) -> None:
         self.recounter._leads = lambda: True
-        async with _in_background(self.lead()):
-            await run(self)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run(self))
+            group.create_task(self.lead())
 
     patch.setattr(PubReplica, "run", run_and_lead)
 
 
-@asynccontextmanager
-async def _in_background(work: Any) -> AsyncGenerator[None, None]:
-    import asyncio
-
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-
-
-def everybody_recounts_from_any_store(patch: pytest.MonkeyPatch) -> None:
+def _everybody_recounts_from_any_store(patch: pytest.MonkeyPatch) -> None:
     everybody_recounts(patch)
-    any_store_will_do(patch)
+    _from_any_store(patch)
 
 
-def unknown_pods_are_gone(patch: pytest.MonkeyPatch) -> None:
+def _a_new_leader_trusts_its_store(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reflector, "list_again", lambda _self: None)
+    _from_any_store(patch)
+
+
+def _unknown_pods_are_gone(patch: pytest.MonkeyPatch) -> None:
     """A record is cleared if its pod is not in the store, however old the store is."""
 
     def careless(
@@ -81,14 +105,29 @@ def unknown_pods_are_gone(patch: pytest.MonkeyPatch) -> None:
     ) -> tuple[dict[str, LedgerRecord], list[str]]:
         return unseen(records, find, str(2**62), now, is_fresh)
 
-    def as_of_the_last_recount(budget: PodUnavailableBudget, seen: str) -> bool:
+    def is_not_before_the_last_recount(budget: PodUnavailableBudget, seen: str) -> bool:
         return seen.isdigit() and int(seen) >= int(budget.status.ledger.seen or 0)
 
     patch.setattr(recounter, "unseen", careless)
-    patch.setattr(recounter, "is_current", as_of_the_last_recount)
+    patch.setattr(recounter, "is_current", is_not_before_the_last_recount)
 
 
-def nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
+def _time_alone_clears(patch: pytest.MonkeyPatch) -> None:
+    """A record that has outlived its time is cleared without another look at its pod."""
+
+    def hasty(
+        records: Mapping[str, LedgerRecord],
+        find: Callable[[str], Pod | None],
+        seen: str,
+        now: datetime,
+        _is_fresh: Callable[[Pod], bool] = lambda _pod: True,
+    ) -> tuple[dict[str, LedgerRecord], list[str]]:
+        return unseen(records, find, seen, now)
+
+    patch.setattr(recounter, "unseen", hasty)
+
+
+def _nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
     """A status is stored whatever was stored since it was read: the last writer wins."""
     update = Client.update
 
@@ -106,7 +145,7 @@ def nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Client, "update", overwrite)
 
 
-def pods_are_their_names(patch: pytest.MonkeyPatch) -> None:
+def _pods_are_their_names(patch: pytest.MonkeyPatch) -> None:
     """Records by name: a pod that comes back is taken for the one before."""
     put, subject = Store.put, gate._subject
 
@@ -118,43 +157,19 @@ def pods_are_their_names(patch: pytest.MonkeyPatch) -> None:
 
     def subject_by_name(*args: Any) -> Subject:
         found = subject(*args)
-        return Subject(
-            **{name: getattr(found, name) for name in Subject.__slots__} | {"uid": found.name}
-        )
+        return replace(found, uid=found.name)
 
     patch.setattr(Store, "put", put_by_name)
     patch.setattr(gate, "_subject", subject_by_name)
 
 
-def a_new_leader_trusts_its_store(patch: pytest.MonkeyPatch) -> None:
-    """It does not list afresh, and does not ask how old its store is."""
-    patch.setattr(Reflector, "list_again", lambda _self: None)
-    any_store_will_do(patch)
-
-
-def time_alone_clears(patch: pytest.MonkeyPatch) -> None:
-    """A record that has outlived its time is cleared without a look at the pod itself."""
-
-    def hasty(
-        records: Mapping[str, LedgerRecord],
-        find: Callable[[str], Pod | None],
-        seen: str,
-        now: datetime,
-        _is_fresh: Callable[[Pod], bool] = lambda _pod: True,
-    ) -> tuple[dict[str, LedgerRecord], list[str]]:
-        return unseen(records, find, seen, now)
-
-    patch.setattr(recounter, "unseen", hasty)
-
-
-BROKEN: dict[str, Break] = {
-    "surplus is not recorded": _not_recorded(Reason.SURPLUS),
-    "a pod of a broken group is not recorded": _not_recorded(Reason.GROUP_UNAVAILABLE),
-    "any store will do": any_store_will_do,
-    "everybody recounts, from any store": everybody_recounts_from_any_store,
-    "pods that the store does not know are gone": unknown_pods_are_gone,
-    "nothing is compared": nothing_is_compared,
-    "records by name": pods_are_their_names,
-    "a new leader trusts its store": a_new_leader_trusts_its_store,
-    "time alone clears a record": time_alone_clears,
+BROKEN: dict[str, Rule] = {
+    "surplus is not recorded": Rule(_not_recorded(Reason.SURPLUS)),
+    "a pod of a broken group is not recorded": Rule(_not_recorded(Reason.GROUP_UNAVAILABLE)),
+    "everybody recounts, from any store": Rule(_everybody_recounts_from_any_store),
+    "pods that the store does not know are gone": Rule(_unknown_pods_are_gone, _stale),
+    "nothing is compared": Rule(_nothing_is_compared),
+    "records by name": Rule(_pods_are_their_names),
+    "a new leader trusts its store": Rule(_a_new_leader_trusts_its_store, _stale),
+    "time alone clears a record": Rule(_time_alone_clears, _asleep),
 }

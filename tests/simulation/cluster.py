@@ -1,17 +1,16 @@
 """The rest of the cluster: controllers that make pods, and kubelets that run them."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
-from intact.kube.resources import PUBS
+from intact.kube.resources import PUBS, untyped
 from tests.simulation.scenario import GROUP_KEY, WorkloadPlan
 from tests.simulation.truth import NAMESPACE, image_id, image_of, is_terminating
 from tests.simulation.world import World
 from tests.support.objects import NAMESPACES, PODS, Json, pod
-
-from intact.kube.resources import untyped
 
 FIRST_IMAGE = "registry.example/main:1"
 NODES = ("node-a", "node-b", "node-c")
@@ -158,7 +157,8 @@ class Cluster:
             self._world.truth.restarting[uid] = None
             if runs:
                 await self.set_ready(name, uid, ready=False)
-            await asyncio.sleep(self._rng.uniform(1.2, 4))
+            most = self._world.scenario.slowest_start
+            await asyncio.sleep(self._rng.uniform(0.3 * most, most))
             runs, containers = image, containers + 1
             self._world.truth.restarting.pop(uid, None)
             await self.set_running(name, uid, image, containers)
@@ -187,10 +187,8 @@ class Cluster:
     async def _write(self, name: str, uid: str, status: Json) -> None:
         if self._world.pod(name, uid):
             body = {"metadata": {"uid": uid}, "status": status}
-            try:
+            with suppress(NotFound, Conflict):  # it went, or is another one now
                 await self._client.patch(PODS, body, name, NAMESPACE, subresource="status")
-            except (NotFound, Conflict):
-                pass  # it went, or is another one now
 
 
 def _running(*, ready: bool) -> Json:

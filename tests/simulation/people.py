@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from intact.budget.pods import UNAVAILABLE_LABEL_PREFIX
 from intact.kube.client import PatchType
-from intact.kube.errors import KubeError, NotFound
+from intact.kube.errors import KubeError
 from tests.simulation.cluster import FIRST_IMAGE, NODES, Cluster
 from tests.simulation.truth import NAMESPACE, image_of, is_ready, is_terminating
 from tests.simulation.world import World

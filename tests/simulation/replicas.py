@@ -37,7 +37,8 @@ class Replica:
 
         self.network = Network(world.api, name, seeded(), lambda: world.weather)
         for plural in _WATCHED:
-            most = rng.choice(world.weather.lags)
+            weather = world.weather
+            most = rng.choice(weather.pod_lags if plural == "pods" else weather.lags)
             world.api.faults.delay_watches(0, most, watches_of(name, f"/{plural}"))
         client = Client(self.network, rng=seeded(), on_warning=lambda _text: None)
         lease = world.scenario.lease
@@ -129,7 +130,9 @@ class Service:
         self._others = world.rng("other policy")
         self.refusals = 0.1
         world.api.admit(
-            "other", self._refuse_some, [Rule(("pods",), ("DELETE", "UPDATE")), Rule(("pods/eviction",))]
+            "other",
+            self._refuse_some,
+            [Rule(("pods",), ("DELETE", "UPDATE")), Rule(("pods/eviction",))],
         )
 
     def start(self) -> Replica:

@@ -64,16 +64,32 @@ class Weather:
     """Requests that fail before, and as many after they were carried out."""
     lags: tuple[float, ...] = (0.02,)
     """How late watches may be; each watch of each replica has one of these."""
+    pod_lags: tuple[float, ...] = (0.02,)
+    """The same for watches of pods."""
     storms: float = 0.0
     """Broken, held and expired watches a second."""
 
 
 CALM = Weather()
+STALE = Weather(0.02, pod_lags=(0.02, 12, 45), storms=0.02)
 _WEATHERS = (
-    Weather(lags=(0.02, 0.5), storms=0.02),
-    Weather(latency=0.05, slow=0.02, lost=0.01, lags=(0.02, 1.0, 4.0), storms=0.1),
-    Weather(latency=0.2, slow=0.1, lost=0.05, lags=(0.2, 3.0, 10.0), storms=0.2),
+    Weather(lags=(0.02, 0.5), pod_lags=(0.02, 0.5), storms=0.02),
+    Weather(0.05, slow=0.02, lost=0.01, lags=(0.02, 1, 4), pod_lags=(0.02, 1, 4), storms=0.1),
+    Weather(0.2, slow=0.1, lost=0.05, lags=(0.2, 3, 10), pod_lags=(0.2, 3, 10), storms=0.2),
+    STALE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Paces:
+    """Seconds between two events of a kind, on average."""
+
+    deletions: float
+    updates: float
+    marks: float
+    deaths: float
+    failures: float | None
+    """None if no pod fails on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +98,14 @@ class Scenario:
     workloads: tuple[WorkloadPlan, ...]
     budgets: tuple[BudgetPlan, ...]
     weather: Weather
-    failures: bool
-    """Whether pods fail on their own."""
+    paces: Paces
     replicas: int
     lease: float
     """Seconds for which the leader's lease holds."""
     duration: float
     """Seconds of trouble, before everything heals."""
+    slowest_start: float = 4.0
+    """Seconds that a container may take until it is ready."""
 
 
 def scenario(seed: int) -> Scenario:
@@ -105,7 +122,13 @@ def scenario(seed: int) -> Scenario:
         tuple(workloads),
         tuple(budgets),
         weather=rng.choice(_WEATHERS),
-        failures=rng.random() < 0.4,
+        paces=Paces(
+            deletions=rng.choice((1, 3, 6)),
+            updates=rng.choice((2, 5, 10)),
+            marks=rng.choice((5, 15)),
+            deaths=rng.choice((8, 15, 30)),
+            failures=rng.choice((None, None, None, 3, 8)),
+        ),
         replicas=rng.choice((2, 2, 3)),
         lease=rng.choice((3.0, 6.0, 15.0)),
         duration=rng.uniform(40, 80),

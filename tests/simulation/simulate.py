@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -40,8 +40,8 @@ class Outcome:
     counts: Counter[str]
 
 
-def simulate(seed: int) -> Outcome:
-    world = World(scenario(seed))
+def simulate(seed: int, make: Callable[[int], Scenario] = scenario) -> Outcome:
+    world = World(make(seed))
     loop = SimulatedLoop(seed, on_step=world.truth.observe, max_steps=_MOST_STEPS)
     try:
         loop.run_until_complete(_Run(world).main())
@@ -88,17 +88,17 @@ class _Run:
             replica.count()
 
     async def _trouble(self) -> None:
-        rng = self._world.rng("paces")
         people, world, service = self._people, self._world, self._service
+        paces = self._scenario.paces
         actors: list[Coroutine[Any, Any, None]] = [
-            people.delete_pods(rng.choice((1, 3, 6))),
-            people.update_pods(rng.choice((2, 5, 10))),
-            people.mark_pods(rng.choice((5, 15))),
-            kill_replicas(world, service, rng.choice((8, 15, 30))),
+            people.delete_pods(paces.deletions),
+            people.update_pods(paces.updates),
+            people.mark_pods(paces.marks),
+            kill_replicas(world, service, paces.deaths),
             trouble_watches(world, service),
         ]
-        if self._scenario.failures:
-            actors.append(people.fail_pods(rng.choice((3, 8))))
+        if paces.failures is not None:
+            actors.append(people.fail_pods(paces.failures))
         tasks = [asyncio.create_task(actor) for actor in actors]
         await asyncio.sleep(self._scenario.duration)
         for task in tasks:

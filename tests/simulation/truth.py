@@ -145,7 +145,7 @@ class Truth:
         self.on_pod: Callable[[str], None] = lambda _uid: None
         """Told of every pod that changes."""
         self._api = api
-        self._strict = not scenario.failures
+        self._strict = scenario.paces.failures is None
         self._trace = trace
         self._revision = 0
         self._failed: dict[str, tuple[int, TruePod]] = {}
@@ -318,9 +318,7 @@ class Truth:
         groups = self._available_by_group(plan, more)
         return {name for name, number in groups.items() if number >= plan.need}
 
-    def _available_by_group(
-        self, plan: BudgetPlan, more: Iterable[TruePod] = ()
-    ) -> dict[str, int]:
+    def _available_by_group(self, plan: BudgetPlan, more: Iterable[TruePod] = ()) -> dict[str, int]:
         numbers: dict[str, int] = {}
         for pod in (*self._members(plan), *more):
             assert pod.group is not None, plan
@@ -339,11 +337,15 @@ class Truth:
     def _compared(self, budget: TrueBudget) -> tuple[tuple[str, object, object], ...]:
         plan, status, ledger = budget.plan, budget.status, budget.ledger
         available = self.available_units(plan)
-        surplus = {
-            name: number - plan.need
-            for name, number in self._available_by_group(plan).items()
-            if number > plan.need
-        } if plan.need is not None else {}
+        surplus = (
+            {
+                name: number - plan.need
+                for name, number in self._available_by_group(plan).items()
+                if number > plan.need
+            }
+            if plan.need is not None
+            else {}
+        )
         return (
             ("currentAvailable", status.get("currentAvailable"), available),
             ("desiredAvailable", status.get("desiredAvailable"), plan.desired),

@@ -115,8 +115,10 @@ def is_over(record: LedgerRecord, pod: Pod, *, late: bool = False) -> bool:
 def _stays(mark: ContainerMark, status: ContainerStatus, *, initial: bool) -> bool:
     """A container that will not be restarted: it was changed back in time, or has done its work
     before the pod began to run."""
-    unchanged = bool(mark.wanted) and same_image(mark.wanted, mark.image)
-    return status.ready and (unchanged or initial)
+    runs_already = bool(mark.wanted) and (
+        same_image(mark.wanted, mark.image) or same_image(mark.wanted, status.image)
+    )
+    return status.ready and (runs_already or initial)
 
 
 def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str, *, late: bool) -> bool:

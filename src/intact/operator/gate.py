@@ -104,7 +104,11 @@ class Gate:
             answer = await self._judge(request)
         except KubeError as error:
             return _denied(f"The gate cannot read from the API server now: {error}", CAUSE)
-        if request.sub_resource == "eviction" and answer.allowed and _monotonic() > begun + _TRUSTED:
+        if (
+            request.sub_resource == "eviction"
+            and answer.allowed
+            and _monotonic() > begun + _TRUSTED
+        ):
             return _denied("It took too long to decide, the pod may be another one now", CAUSE)
         return answer
 

@@ -1,0 +1,52 @@
+"""`python -m tests.simulation --seeds N`: as many runs as asked."""
+
+import argparse
+import logging
+import sys
+import time
+from collections import Counter
+from multiprocessing import Pool
+
+from tests.simulation.simulate import Failed, Outcome, simulate
+
+EVERY = 20
+
+
+def attempt(seed: int) -> Outcome | str:
+    logging.disable(logging.ERROR)
+    try:
+        return simulate(seed)
+    except Failed as failure:
+        return str(failure)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1000, help="how many (default: %(default)s)")
+    parser.add_argument("--start", type=int, default=0, help="the first one")
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    seeds = range(options.start, options.start + options.seeds)
+    counts: Counter[str] = Counter()
+    failures: list[str] = []
+    begun = time.monotonic()
+    with Pool(options.processes) as pool:
+        for done, result in enumerate(pool.imap_unordered(attempt, seeds), start=1):
+            if isinstance(result, str):
+                failures.append(result)
+                sys.stdout.write(f"\n{result}\n")
+            else:
+                counts.update(result.counts)
+                counts["steps"] += result.steps
+            if done % EVERY == 0 or done == len(seeds):
+                took = time.monotonic() - begun
+                sys.stdout.write(f"\r{done} of {len(seeds)}, {len(failures)} failed, {took:.0f} s")
+                sys.stdout.flush()
+    sys.stdout.write("\n")
+    for what, number in sorted(counts.items()):
+        sys.stdout.write(f"{what:<24}{number:>12}\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

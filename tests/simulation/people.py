@@ -75,7 +75,7 @@ class People:
         """In place: a new image, sometimes two in a row, sometimes back to what ran before."""
         rng = self._world.rng("updater")
         number = 1
-        name, image = "", FIRST_IMAGE
+        name, image, back = "", FIRST_IMAGE, FIRST_IMAGE
         while True:
             await asyncio.sleep(rng.expovariate(1 / pause))
             pod = _some(rng, self._world.pods())
@@ -83,8 +83,7 @@ class People:
                 continue
             if not name or self._world.pod(name) is None or rng.random() < 0.6:
                 name, number = pod["metadata"]["name"], number + 1
-                before, image = image_of(pod), f"{FIRST_IMAGE[:-1]}{number}"
-                back = before
+                back, image = image_of(pod), f"{FIRST_IMAGE[:-1]}{number}"
             else:
                 image = rng.choice((back, f"{FIRST_IMAGE[:-1]}{number}-again"))
             change = [{"op": "replace", "path": "/spec/containers/0/image", "value": image}]

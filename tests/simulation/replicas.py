@@ -10,8 +10,8 @@ import msgspec
 from intact.kube.client import Client
 from intact.kube.lease import Election, Timing
 from intact.kube.memory import Rule
-from intact.operator.gating import GATED_LABEL
 from intact.operator.pub import PubReplica
+from intact.operator.registration import GATED_LABEL
 from tests.simulation.network import Network, watches_of
 from tests.simulation.world import World
 

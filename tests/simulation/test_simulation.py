@@ -61,10 +61,10 @@ class TestSimulation:
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("rule", FOUND_SOON)
 def test_a_broken_rule_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    BROKEN[rule](monkeypatch)
+    BROKEN[rule].broken(monkeypatch)
     for seed in range(100):
         try:
-            simulate(seed)
+            simulate(seed, BROKEN[rule].make)
         except Failed as failure:
             if "Violation" in str(failure).splitlines()[0]:
                 return

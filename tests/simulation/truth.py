@@ -268,7 +268,7 @@ class Truth:
             up = pod is not None and pod.available
             up = up and self._available_since.get(uid, 0) <= int(record["resourceVersion"])
         else:
-            up = self._available_by_group(plan).get(group, 0) >= plan.need
+            up = self._available_by_group(plan).get(str(group), 0) >= plan.need
             up = up and group not in self._returned_groups(plan)
         return Recorded(seen, group, unit_was_down=not up)
 

@@ -25,6 +25,7 @@ class Scenario(Protocol):
 
 SCENARIOS: dict[str, Scenario] = {"drain": drain.play}
 INTERRUPTED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
@@ -56,11 +57,25 @@ def main() -> int:
 
 
 async def _run(play: Awaitable[dict[str, object]]) -> dict[str, object]:
-    return await play
+    """Cancelled by the first signal; whoever is impatient must not stop the cleaning up."""
+    playing = asyncio.ensure_future(play)
+    loop = asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, _cancel_once, playing)
+    try:
+        return await playing
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def _cancel_once(playing: asyncio.Future[dict[str, object]]) -> None:
+    for number in SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, lambda: None)
+    playing.cancel()
 
 
 def _end_on_signals() -> None:
     """All as Ctrl-C, also where the shell has set it to be ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS[1:]:
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))

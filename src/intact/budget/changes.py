@@ -116,7 +116,10 @@ def _stays(mark: ContainerMark, status: ContainerStatus, *, initial: bool) -> bo
     """A container that will not be restarted: it was changed back in time, or has done its work
     before the pod began to run."""
     runs_already = bool(mark.wanted) and (
-        same_image(mark.wanted, mark.image) or same_image(mark.wanted, status.image)
+        same_image(mark.wanted, mark.image)
+        or same_image(mark.wanted, status.image)
+        # Changed more than once, and shown without a name: nobody can tell what it runs.
+        or (not mark.image_id and _is_digest(status.image))
     )
     return status.ready and (runs_already or initial)
 
@@ -125,8 +128,9 @@ def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str, *, late
     """Another container than the one that was marked, and of another image.
 
     Image names say little: a status may show another tag of the same image, or a bare digest. So
-    the name that the spec asks for, another image ID, or another name than before will all do; and
-    late, when the kubelet must have seen the change, any restart.
+    the name that the spec asks for, another image ID, or another name than before will all do,
+    unless the container was changed more than once; and late, when the kubelet must have seen the
+    change, any restart.
     """
     if mark.container_id and status.container_id == mark.container_id:
         return False

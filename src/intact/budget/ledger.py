@@ -178,12 +178,12 @@ def _marked_again(
     before: dict[str, ContainerMark], now: dict[str, ContainerMark]
 ) -> dict[str, ContainerMark]:
     """A container that is changed once more may yet be restarted for the change before: another
-    image than the one that runs now is then not the end of it. What runs now is what the first
-    mark says, or nobody knows."""
+    image than the one that runs now is then not the end of it. While the same one runs on, what it
+    was started from is what the first mark says."""
     marks = dict(now)
     for name in now.keys() & before.keys():
         same = now[name].container_id == before[name].container_id
-        image = before[name].image if same else ""
+        image = before[name].image if same else now[name].image
         marks[name] = msgspec.structs.replace(now[name], image_id="", image=image)
     return marks
 

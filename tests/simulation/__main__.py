@@ -1,23 +1,13 @@
 """`python -m tests.simulation --seeds N`: as many runs as asked."""
 
 import argparse
-import logging
 import sys
 import time
 from collections import Counter
-from multiprocessing import Pool
 
-from tests.simulation.simulate import Failed, Outcome, simulate
+from tests.simulation.many import simulate_all
 
 EVERY = 20
-
-
-def attempt(seed: int) -> Outcome | str:
-    logging.disable(logging.ERROR)
-    try:
-        return simulate(seed)
-    except Failed as failure:
-        return str(failure)
 
 
 def main() -> int:
@@ -28,24 +18,24 @@ def main() -> int:
     options = parser.parse_args()
     seeds = range(options.start, options.start + options.seeds)
     counts: Counter[str] = Counter()
-    failures: list[str] = []
+    failed = 0
     begun = time.monotonic()
-    with Pool(options.processes) as pool:
-        for done, result in enumerate(pool.imap_unordered(attempt, seeds), start=1):
-            if isinstance(result, str):
-                failures.append(result)
-                sys.stdout.write(f"\n{result}\n")
-            else:
-                counts.update(result.counts)
-                counts["steps"] += result.steps
-            if done % EVERY == 0 or done == len(seeds):
-                took = time.monotonic() - begun
-                sys.stdout.write(f"\r{done} of {len(seeds)}, {len(failures)} failed, {took:.0f} s")
-                sys.stdout.flush()
+    results = simulate_all(seeds, processes=options.processes)
+    for done, result in enumerate(results, start=1):
+        if isinstance(result, str):
+            failed += 1
+            sys.stdout.write(f"\n{result}\n")
+        else:
+            counts.update(result.counts)
+            counts["steps"] += result.steps
+        if done % EVERY == 0 or done == len(seeds):
+            took = time.monotonic() - begun
+            sys.stdout.write(f"\r{done} of {len(seeds)}, {failed} failed, {took:.0f} s")
+            sys.stdout.flush()
     sys.stdout.write("\n")
     for what, number in sorted(counts.items()):
         sys.stdout.write(f"{what:<24}{number:>12}\n")
-    return 1 if failures else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -37,14 +37,14 @@ class Rule:
     """Where it matters most."""
 
 
-def _stale(seed: int) -> Scenario:
+def stale(seed: int) -> Scenario:
     """Watches of pods lag far behind, and leaders change."""
     made = scenario(seed)
     paces = replace(made.paces, deletions=1, deaths=8, failures=None)
     return replace(made, weather=replace(STALE, pod_lags=(0.02, 30)), paces=paces, lease=3.0)
 
 
-def _asleep(seed: int) -> Scenario:
+def asleep(seed: int) -> Scenario:
     """Pods take longer to start, and their watches to tell of it, than a record lives."""
     made = scenario(seed)
     paces = replace(made.paces, deletions=1, deaths=1000, failures=None)
@@ -167,9 +167,9 @@ BROKEN: dict[str, Rule] = {
     "surplus is not recorded": Rule(_not_recorded(Reason.SURPLUS)),
     "a pod of a broken group is not recorded": Rule(_not_recorded(Reason.GROUP_UNAVAILABLE)),
     "everybody recounts, from any store": Rule(_everybody_recounts_from_any_store),
-    "pods that the store does not know are gone": Rule(_unknown_pods_are_gone, _stale),
+    "pods that the store does not know are gone": Rule(_unknown_pods_are_gone, stale),
     "nothing is compared": Rule(_nothing_is_compared),
     "records by name": Rule(_pods_are_their_names),
-    "a new leader trusts its store": Rule(_a_new_leader_trusts_its_store, _stale),
-    "time alone clears a record": Rule(_time_alone_clears, _asleep),
+    "a new leader trusts its store": Rule(_a_new_leader_trusts_its_store, stale),
+    "time alone clears a record": Rule(_time_alone_clears, asleep),
 }

@@ -83,7 +83,8 @@ class People:
                 continue
             if not name or self._world.pod(name) is None or rng.random() < 0.6:
                 name, number = pod["metadata"]["name"], number + 1
-                back, image = image_of(pod), f"{FIRST_IMAGE[:-1]}{number}"
+                before, image = image_of(pod), f"{FIRST_IMAGE[:-1]}{number}"
+                back = before
             else:
                 image = rng.choice((back, f"{FIRST_IMAGE[:-1]}{number}-again"))
             change = [{"op": "replace", "path": "/spec/containers/0/image", "value": image}]

@@ -162,11 +162,11 @@ def _groups(rng: random.Random) -> tuple[list[WorkloadPlan], BudgetPlan]:
 
 def _amounts(rng: random.Random, total: int) -> Amounts:
     """Always with room for at least one disruption."""
-    choices: list[Amounts] = [
+    choices: tuple[Amounts, ...] = (
         {"maxUnavailable": 1},
         {"maxUnavailable": 1},
         {"minAvailable": total - 1},
         {"maxUnavailable": "25%"},
         {"minAvailable": "50%"},
-    ]
+    )
     return rng.choice(choices)

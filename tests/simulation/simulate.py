@@ -41,6 +41,8 @@ class Outcome:
 
 
 def simulate(seed: int, make: Callable[[int], Scenario] = scenario) -> Outcome:
+    # The tasks of a run refer to one another; left to chance, they slow down the next runs.
+    gc.collect()
     world = World(make(seed))
     loop = SimulatedLoop(seed, on_step=world.truth.observe, max_steps=_MOST_STEPS)
     try:
@@ -49,8 +51,6 @@ def simulate(seed: int, make: Callable[[int], Scenario] = scenario) -> Outcome:
         raise Failed(_explain(world, error)) from error
     finally:
         loop.close()
-        # The tasks of a run refer to one another; left to chance, they slow down the next runs.
-        gc.collect()
     counts = world.trace.counts
     counts["simulated seconds"] = int(loop.time())
     return Outcome(seed, loop.steps, world.trace.digest, counts)

@@ -69,7 +69,7 @@ class Recorded:
 
     seen: int
     """What the last recount had looked at."""
-    group: str | None
+    group: str
     unit_was_down: bool
 
 
@@ -263,12 +263,12 @@ class Truth:
 
     def _record(self, plan: BudgetPlan, uid: str, record: Json, seen: int) -> Recorded:
         pod = self.pods.get(uid)
-        group = record.get("group")
+        group: str = record.get("group", "")
         if plan.need is None:
             up = pod is not None and pod.available
             up = up and self._available_since.get(uid, 0) <= int(record["resourceVersion"])
         else:
-            up = self._available_by_group(plan).get(str(group), 0) >= plan.need
+            up = self._available_by_group(plan).get(group, 0) >= plan.need
             up = up and group not in self._returned_groups(plan)
         return Recorded(seen, group, unit_was_down=not up)
 

@@ -96,7 +96,7 @@ def test_keep_holds_until_ctrl_c(tmp_path: Path) -> None:
         kubeconfig, path = (word.partition("=")[2] for word in words[1:])
         shown = subprocess.run(
             ["kubectl", "get", "pub", "-n", "llm", "-o", "jsonpath={.items[*].metadata.name}"],
-            env={"KUBECONFIG": kubeconfig, "PATH": path},
+            env={**os.environ, "KUBECONFIG": kubeconfig, "PATH": path},
             capture_output=True,
             text=True,
             check=True,

@@ -313,7 +313,7 @@ def _read_at(etcd: Etcd, revision: int) -> int:
 def test_a_token_authenticates_and_rbac_decides(cluster: Cluster, namespace: str) -> None:
     token = subprocess.run(
         [cluster.kubectl, "create", "token", "default", f"--namespace={namespace}"],
-        env={"KUBECONFIG": str(cluster.kubeconfig)},
+        env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)},
         capture_output=True,
         text=True,
         check=True,

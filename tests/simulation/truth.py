@@ -12,6 +12,7 @@ is not charged to the gate:
 - Whatever is taken from a unit that is or counts as down, counts as failed.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -88,7 +89,7 @@ class TrueBudget:
 
     @property
     def ledger(self) -> Json:
-        ledger: Json = self.status.get("ledger") or {}
+        ledger: Json = json.loads(self.status.get("ledger") or "{}")
         return ledger
 
 

@@ -31,7 +31,14 @@ from enum import StrEnum
 
 import msgspec
 
-from intact.model.pub import ContainerMark, Ledger, LedgerRecord, PodUnavailableBudget, PubStatus
+from intact.model.pub import (
+    UNREADABLE,
+    ContainerMark,
+    Ledger,
+    LedgerRecord,
+    PodUnavailableBudget,
+    PubStatus,
+)
 
 RECORD_LIFETIME = timedelta(seconds=30)
 """How long an admitted operation may take to be seen. After it the unit is given back."""
@@ -106,7 +113,7 @@ def decide(
     ledger = status.ledger
     if pod.ended:
         return Decision(True, Reason.NOT_AVAILABLE)
-    if status.observed_generation < budget.metadata.generation:
+    if status.observed_generation < budget.metadata.generation or ledger is UNREADABLE:
         return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
     updates = operation is Operation.UPDATE
     written = _recorded(ledger, pod, operation, now)
@@ -189,7 +196,7 @@ def _marked_again(
 
 
 def _with(status: PubStatus, ledger: Ledger) -> PubStatus:
-    return msgspec.structs.replace(status, ledger=ledger, **names_by_operation(ledger))
+    return msgspec.structs.replace(status, **names_by_operation(ledger)).with_ledger(ledger)
 
 
 def names_by_operation(ledger: Ledger) -> dict[str, dict[str, str]]:

@@ -122,8 +122,7 @@ def recount(
         unavailable_replicas=max(0, total - counts.available),
         disrupted_pods=names["disrupted_pods"],
         unavailable_pods=names["unavailable_pods"],
-        ledger=ledger,
-    )
+    ).with_ledger(ledger)
 
 
 def _total_before(budget: PodUnavailableBudget, expectation: Expectation) -> int:

@@ -15,15 +15,17 @@ import msgspec
 from intact.budget.ledger import Decision, Operation, Reason, Subject, decide
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
-from intact.kube.resources import PUBS
 from intact.kube.store import Key
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.pub_index import Entry, PubIndex
-from intact.operator.pub_status import newer, status_body
+from intact.operator.pub_status import newer, read_again, store_status
 
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 20
+_PAUSE = 0.025
+"""Seconds between two commits of a budget that many ask for. Two replicas that never pause take
+turns at conflicts instead."""
 FREE = Decision(True, Reason.RELEASED)
 
 
@@ -60,51 +62,71 @@ class Commits:
 
     async def _work(self, key: Key) -> None:
         try:
-            while batch := self._waiting.pop(key, None):
+            while key in self._waiting:
+                batch: list[_Waiting] = []
                 try:
-                    decisions = await self._store(key, batch)
-                except KubeError as error:
-                    decisions = [_unwritable(key, error)] * len(batch)
+                    crowded = await self._commit(key, batch)
                 except Exception as error:  # noqa: BLE001 - whoever waits raises it
                     for waiting in batch:
                         if not waiting.answer.done():
                             waiting.answer.set_exception(error)
-                    continue
-                for waiting, decision in zip(batch, decisions, strict=True):
-                    if not waiting.answer.done():
-                        waiting.answer.set_result(decision)
+                else:
+                    if crowded:
+                        await asyncio.sleep(_PAUSE)
         finally:
             del self._workers[key]
             for waiting in self._waiting.pop(key, ()):
                 waiting.answer.cancel()
 
+    async def _commit(self, key: Key, batch: list[_Waiting]) -> bool:
+        """Answer all that wait, also those that come while others are in the way; whether it is
+        worth a pause, so that more come together, here and at other replicas."""
+        conflicts = self.conflicts
+        try:
+            decisions = await self._store(key, batch)
+        except KubeError as error:
+            decisions = [_unwritable(key, error)] * len(batch)
+        for waiting, decision in zip(batch, decisions, strict=True):
+            if not waiting.answer.done():
+                waiting.answer.set_result(decision)
+        return len(batch) > 1 or self.conflicts > conflicts
+
     async def _store(self, key: Key, batch: list[_Waiting]) -> list[Decision]:
         for _ in range(_ATTEMPTS):
+            batch += self._waiting.pop(key, ())
             entry = self._index.entries.get(key)
             if entry is None:
                 return [FREE] * len(batch)
-            budget = base = entry.budget
-            decisions = []
-            for waiting in batch:
-                decision = self._decide(entry, budget, waiting.subject, waiting.operation)
-                decisions.append(decision)
-                if decision.status is not None:
-                    budget = msgspec.structs.replace(budget, status=decision.status)
-            if budget is base:
-                return decisions
-            try:
-                stored = await self._write(base, budget)
-            except Conflict:
-                self.conflicts += 1
-                await self._refresh(entry)
-            except NotFound:
-                return [FREE] * len(batch)
-            else:
-                self.commits += 1
-                self.committed += sum(decision.status is not None for decision in decisions)
-                entry.budget = newer(entry.budget, stored)
-                return decisions
+            async with entry.writing:
+                batch += self._waiting.pop(key, ())
+                try:
+                    return await self._attempt(entry, batch)
+                except NotFound:
+                    return [FREE] * len(batch)
+                except Conflict:
+                    self.conflicts += 1
+                try:
+                    found = await read_again(self._client, entry.budget)
+                except NotFound:
+                    return [FREE] * len(batch)
+                if found is not None:
+                    entry.budget = newer(entry.budget, found)
         return [_contended(key)] * len(batch)
+
+    async def _attempt(self, entry: Entry, batch: list[_Waiting]) -> list[Decision]:
+        budget = base = entry.budget
+        decisions = []
+        for waiting in batch:
+            decision = self._decide(entry, budget, waiting.subject, waiting.operation)
+            decisions.append(decision)
+            if decision.status is not None:
+                budget = msgspec.structs.replace(budget, status=decision.status)
+        if budget is not base:
+            stored = await store_status(self._client, base, budget.status)
+            self.commits += 1
+            self.committed += sum(decision.status is not None for decision in decisions)
+            entry.budget = newer(entry.budget, stored)
+        return decisions
 
     def _decide(
         self, entry: Entry, budget: PodUnavailableBudget, subject: Subject, operation: Operation
@@ -114,21 +136,6 @@ class Commits:
         live = entry.counts.available_without(unknown)
         without = entry.counts.available_without([*unknown, subject.uid])
         return decide(budget, subject, operation, self._now(), live, without)
-
-    async def _write(
-        self, base: PodUnavailableBudget, budget: PodUnavailableBudget
-    ) -> PodUnavailableBudget:
-        meta = base.metadata
-        body = status_body(base, budget.status)
-        return await self._client.update(
-            PUBS, body, meta.name, meta.namespace, subresource="status"
-        )
-
-    async def _refresh(self, entry: Entry) -> None:
-        meta = entry.budget.metadata
-        found = await self._client.get(PUBS, meta.name, meta.namespace)
-        if found.metadata.uid == meta.uid:
-            entry.budget = newer(entry.budget, found)
 
 
 def _unwritable(key: Key, error: KubeError) -> Decision:

@@ -5,6 +5,7 @@ date by the stores' handlers: a pod event costs the same however many pods and b
 Every replica keeps this index: the gate asks it, and the leader recounts from it.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -48,6 +49,8 @@ class Entry:
     """Workloads whose pods it will select, also while there are none."""
     unlabelled: dict[str, str] = field(default_factory=dict)
     """Pods without the group label: names by UID."""
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while this replica decides and stores: its gate and its recount need not collide."""
 
     @property
     def key(self) -> Key:

@@ -1,13 +1,30 @@
-"""Reading and writing the status of a budget."""
+"""Reading and writing the status of a budget, for the gate and for the recount."""
 
 import msgspec
 
+from intact.kube.client import Client
 from intact.kube.resources import PUBS
 from intact.model.pub import PodUnavailableBudget, PubStatus
 
 
-def status_body(budget: PodUnavailableBudget, status: PubStatus) -> dict[str, object]:
-    """What is sent to the status subresource: a compare-and-swap on the budget's version."""
+async def store_status(
+    client: Client, budget: PodUnavailableBudget, status: PubStatus
+) -> PodUnavailableBudget:
+    """A compare-and-swap on the version that the status was made from."""
+    meta = budget.metadata
+    body = _body(budget, status)
+    return await client.update(PUBS, body, meta.name, meta.namespace, subresource="status")
+
+
+async def read_again(client: Client, budget: PodUnavailableBudget) -> PodUnavailableBudget | None:
+    """The budget as the API has it now, or None if it has become another one: its rules count only
+    from when the index has heard of them."""
+    meta = budget.metadata
+    found = await client.get(PUBS, meta.name, meta.namespace)
+    return found if found.metadata.uid == meta.uid and found.spec == budget.spec else None
+
+
+def _body(budget: PodUnavailableBudget, status: PubStatus) -> dict[str, object]:
     zeros = {
         "unavailableAllowed": 0,
         "currentAvailable": 0,

@@ -5,27 +5,27 @@ gathered for a moment before a budget is counted: a drain brings many at once.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
 
 from intact.budget import conditions
-from intact.budget.recount import is_current, next_expiry, recount, unseen
+from intact.budget.recount import Expectation, is_current, next_expiry, recount, unseen
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS, PUBS
+from intact.kube.resources import PODS
 from intact.kube.store import Key
 from intact.model.event import ObjectReference
 from intact.model.meta import Condition
 from intact.model.pod import Pod
-from intact.model.pub import PodUnavailableBudget, PubStatus
+from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
 from intact.operator.expectations import Expectations
 from intact.operator.pub_index import Entry, PubIndex
-from intact.operator.pub_status import newer, status_body
+from intact.operator.pub_status import newer, read_again, store_status
 
 log = logging.getLogger(__name__)
 
@@ -78,20 +78,32 @@ class Recounter:
             if entry is None or not self._leads():
                 return
             try:
-                await self._count(entry)
-            except Conflict:
-                self.conflicts += 1
-                await self._refresh(entry)
+                if await self._count(entry):
+                    return
             except NotFound:
-                return
-            else:
                 return
         self._queue.add_after(key, GATHER)
 
-    async def _count(self, entry: Entry) -> None:
+    async def _count(self, entry: Entry) -> bool:
+        """False if somebody else has written meanwhile: the gate of another replica, mostly."""
         expectation = await self._expectations.of(entry)
         versions = await self._read_overdue(entry)
-        # From here to the write nothing is awaited: one moment of the store is counted.
+        async with entry.writing:
+            try:
+                await self._write(entry, expectation, versions)
+            except Conflict:
+                self.conflicts += 1
+            else:
+                return True
+            found = await read_again(self._client, entry.budget)
+            if found is not None:
+                entry.budget = newer(entry.budget, found)
+        return False
+
+    async def _write(
+        self, entry: Entry, expectation: Expectation, versions: Mapping[str, str]
+    ) -> None:
+        # Up to the write nothing is awaited: one moment of the store is counted.
         budget, now, seen = entry.budget, self._now(), self._pods.version
         if not is_current(budget, seen):
             raise Behind(f"pods are known up to {seen}, which is not enough for this budget yet")
@@ -123,8 +135,10 @@ class Recounter:
             self._queue.add_after(entry.key, _LOOK_AGAIN)
         if expectation.problem:
             self._queue.add_after(entry.key, _ASK_AGAIN)
-        if _differs(budget.status, status):
-            await self._write(entry, budget, status)
+        if _differs(budget.status, status) and self._leads():
+            stored = await store_status(self._client, budget, status)
+            self.writes += 1
+            entry.budget = newer(entry.budget, stored)
         for name in overdue:
             self._report_not_deleted(budget, name)
 
@@ -167,24 +181,6 @@ class Recounter:
             found.append(conditions.total_unknown(problem))
         return found
 
-    async def _write(self, entry: Entry, budget: PodUnavailableBudget, status: PubStatus) -> None:
-        if not self._leads():
-            return
-        meta = budget.metadata
-        body = status_body(budget, status)
-        stored = await self._client.update(
-            PUBS, body, meta.name, meta.namespace, subresource="status"
-        )
-        self.writes += 1
-        entry.budget = newer(entry.budget, stored)
-
-    async def _refresh(self, entry: Entry) -> None:
-        """Somebody else has written: the gate, most of the time."""
-        meta = entry.budget.metadata
-        found = await self._client.get(PUBS, meta.name, meta.namespace)
-        if found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
-            entry.budget = newer(entry.budget, found)
-
     def _report_not_deleted(self, budget: PodUnavailableBudget, name: str) -> None:
         meta = budget.metadata
         pod = self._pods.store.get(meta.namespace, name)
@@ -203,4 +199,6 @@ class Recounter:
 def _differs(old: PubStatus, new: PubStatus) -> bool:
     """Whether a write is worth it: not for having looked again."""
     looked = msgspec.structs.replace(new.ledger, seen=old.ledger.seen)
-    return old != msgspec.structs.replace(new, ledger=looked)
+    if old.ledger != looked or old.ledger is UNREADABLE:
+        return True
+    return old != msgspec.structs.replace(new, ledger_text=old.ledger_text)

@@ -65,8 +65,7 @@ def budget(
             current_available=current,
             total_replicas=total,
             unavailable_replicas=total - current,
-            ledger=Ledger(**ledger),
-        ),
+        ).with_ledger(Ledger(**ledger)),
     )
 
 

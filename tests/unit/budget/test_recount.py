@@ -191,6 +191,7 @@ def budget(
     max_unavailable: int | str | None = 1,
     min_available: int | str | None = None,
     groups: bool = False,
+    ledger: Ledger = Ledger(),  # noqa: B008 - it is frozen
     **status: Any,
 ) -> PodUnavailableBudget:
     return PodUnavailableBudget(
@@ -200,7 +201,7 @@ def budget(
             min_available=min_available,
             pod_group_policy=PodGroupPolicy(group_label_key="g") if groups else None,
         ),
-        status=PubStatus(**status),
+        status=PubStatus(**status).with_ledger(ledger),
     )
 
 

@@ -1,6 +1,7 @@
 """Group commit: few writes, and exactly as many admissions as are allowed, whoever decides."""
 
 import asyncio
+import json
 import random
 from typing import Any
 
@@ -169,7 +170,7 @@ async def test_a_status_that_cannot_be_read_fails_the_question_and_not_those_aft
         names = await crowd(scene, maxUnavailable=1)
         asked = subject(scene, names[0])
         wrong = {"name": names[0], "operation": "EVICT", "at": "noon", "resourceVersion": "1"}
-        body = {"status": {"ledger": {"pods": {asked.uid: wrong}}}}
+        body = {"status": {"ledger": json.dumps({"pods": {asked.uid: wrong}})}}
         await scene.client.patch(BUDGETS, body, "b", NS, subresource="status")
         await scene.settle(0.05)
         commits, key = scene.replica.commits, (NS, "b")

@@ -77,7 +77,11 @@ class TestWrites:
             await three(scene)
             ahead = str(scene.api.revision + 20)
             await scene.client.patch(
-                BUDGETS, {"status": {"ledger": {"seen": ahead}}}, "b", NS, subresource="status"
+                BUDGETS,
+                {"status": {"ledger": f'{{"seen":"{ahead}"}}'}},
+                "b",
+                NS,
+                subresource="status",
             )
             await scene.set_ready("p-0", False)
             await scene.settle()

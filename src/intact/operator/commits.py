@@ -18,14 +18,13 @@ from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.store import Key
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.pub_index import Entry, PubIndex
-from intact.operator.pub_status import newer, read_again, store_status
+from intact.operator.pub_status import read_again, store_status
 
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 20
-_PAUSE = 0.025
-"""Seconds between two commits of a budget that many ask for. Two replicas that never pause take
-turns at conflicts instead."""
+_PAUSE = 0.02
+"""Seconds between two commits of a budget that many ask for, so that more of them share one."""
 FREE = Decision(True, Reason.RELEASED)
 
 
@@ -65,23 +64,24 @@ class Commits:
             while key in self._waiting:
                 batch: list[_Waiting] = []
                 try:
-                    crowded = await self._commit(key, batch)
+                    await self._commit(key, batch)
                 except Exception as error:  # noqa: BLE001 - whoever waits raises it
                     for waiting in batch:
                         if not waiting.answer.done():
                             waiting.answer.set_exception(error)
-                else:
-                    if crowded:
-                        await asyncio.sleep(_PAUSE)
+                if len(batch) > 1 and not self._takes_turns(key):
+                    await asyncio.sleep(_PAUSE)
         finally:
             del self._workers[key]
             for waiting in self._waiting.pop(key, ()):
                 waiting.answer.cancel()
 
-    async def _commit(self, key: Key, batch: list[_Waiting]) -> bool:
-        """Answer all that wait, also those that come while others are in the way; whether it is
-        worth a pause, so that more come together, here and at other replicas."""
-        conflicts = self.conflicts
+    def _takes_turns(self, key: Key) -> bool:
+        entry = self._index.entries.get(key)
+        return entry is not None and entry.turn.is_shared
+
+    async def _commit(self, key: Key, batch: list[_Waiting]) -> None:
+        """Answer all that wait, also those that come while others are in the way."""
         try:
             decisions = await self._store(key, batch)
         except KubeError as error:
@@ -89,7 +89,6 @@ class Commits:
         for waiting, decision in zip(batch, decisions, strict=True):
             if not waiting.answer.done():
                 waiting.answer.set_result(decision)
-        return len(batch) > 1 or self.conflicts > conflicts
 
     async def _store(self, key: Key, batch: list[_Waiting]) -> list[Decision]:
         for _ in range(_ATTEMPTS):
@@ -98,6 +97,7 @@ class Commits:
             if entry is None:
                 return [FREE] * len(batch)
             async with entry.writing:
+                await entry.turn.come()
                 batch += self._waiting.pop(key, ())
                 try:
                     return await self._attempt(entry, batch)
@@ -106,11 +106,9 @@ class Commits:
                 except Conflict:
                     self.conflicts += 1
                 try:
-                    found = await read_again(self._client, entry.budget)
+                    await read_again(self._client, entry)
                 except NotFound:
                     return [FREE] * len(batch)
-                if found is not None:
-                    entry.budget = newer(entry.budget, found)
         return [_contended(key)] * len(batch)
 
     async def _attempt(self, entry: Entry, batch: list[_Waiting]) -> list[Decision]:
@@ -122,10 +120,9 @@ class Commits:
             if decision.status is not None:
                 budget = msgspec.structs.replace(budget, status=decision.status)
         if budget is not base:
-            stored = await store_status(self._client, base, budget.status)
+            await store_status(self._client, entry, base, budget.status)
             self.commits += 1
             self.committed += sum(decision.status is not None for decision in decisions)
-            entry.budget = newer(entry.budget, stored)
         return decisions
 
     def _decide(

@@ -18,7 +18,7 @@ from intact.model.meta import OwnerReference
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget, PubSpec
 from intact.model.workload import Workload
-from intact.operator.pub_status import newer
+from intact.operator.turns import Turn
 from intact.operator.workloads import (
     MOST_LEVELS,
     Chain,
@@ -51,6 +51,8 @@ class Entry:
     """Pods without the group label: names by UID."""
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while this replica decides and stores: its gate and its recount need not collide."""
+    turn: Turn = field(default_factory=Turn)
+    """Among the replicas."""
 
     @property
     def key(self) -> Key:
@@ -60,6 +62,13 @@ class Entry:
     def group_key(self) -> str | None:
         policy = self.budget.spec.pod_group_policy
         return policy.group_label_key if policy else None
+
+    def take(self, budget: PodUnavailableBudget) -> None:
+        """Another reading of the budget: it counts if it is not older."""
+        known, read = self.budget.metadata.resource_version, budget.metadata.resource_version
+        if int(read) >= int(known):
+            self.budget = budget
+            self.turn.heard(read)
 
     def owner_uids(self) -> list[str]:
         """All owners that count for it; empty for pods that nobody owns."""
@@ -249,7 +258,7 @@ class PubIndex:
     ) -> None:
         if new is not None and old is not None and _same_rules(old, new):
             entry = self.entries[key_of(new)]
-            entry.budget = newer(entry.budget, new)
+            entry.take(new)
             entry.counts.set_ledger(entry.budget.status.ledger.pods)
         else:
             if old is not None:

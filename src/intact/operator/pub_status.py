@@ -1,27 +1,36 @@
 """Reading and writing the status of a budget, for the gate and for the recount."""
 
+import asyncio
+
 import msgspec
 
 from intact.kube.client import Client
 from intact.kube.resources import PUBS
 from intact.model.pub import PodUnavailableBudget, PubStatus
+from intact.operator.pub_index import Entry
 
 
 async def store_status(
-    client: Client, budget: PodUnavailableBudget, status: PubStatus
-) -> PodUnavailableBudget:
+    client: Client, entry: Entry, base: PodUnavailableBudget, status: PubStatus
+) -> None:
     """A compare-and-swap on the version that the status was made from."""
-    meta = budget.metadata
-    body = _body(budget, status)
-    return await client.update(PUBS, body, meta.name, meta.namespace, subresource="status")
+    meta = base.metadata
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    stored = await client.update(
+        PUBS, _body(base, status), meta.name, meta.namespace, subresource="status"
+    )
+    entry.turn.stored(stored.metadata.resource_version, clock() - begun)
+    entry.take(stored)
 
 
-async def read_again(client: Client, budget: PodUnavailableBudget) -> PodUnavailableBudget | None:
-    """The budget as the API has it now, or None if it has become another one: its rules count only
+async def read_again(client: Client, entry: Entry) -> None:
+    """After a conflict. A budget whose rules have changed meanwhile is not taken: they count only
     from when the index has heard of them."""
-    meta = budget.metadata
+    meta = entry.budget.metadata
     found = await client.get(PUBS, meta.name, meta.namespace)
-    return found if found.metadata.uid == meta.uid and found.spec == budget.spec else None
+    if found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
+        entry.take(found)
 
 
 def _body(budget: PodUnavailableBudget, status: PubStatus) -> dict[str, object]:
@@ -42,9 +51,3 @@ def _body(budget: PodUnavailableBudget, status: PubStatus) -> dict[str, object]:
         },
         "status": zeros | msgspec.to_builtins(status),
     }
-
-
-def newer(one: PodUnavailableBudget, two: PodUnavailableBudget) -> PodUnavailableBudget:
-    """The later of two readings of a budget."""
-    versions = one.metadata.resource_version, two.metadata.resource_version
-    return two if int(versions[1]) >= int(versions[0]) else one

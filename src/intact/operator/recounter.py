@@ -25,7 +25,7 @@ from intact.model.pod import Pod
 from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
 from intact.operator.expectations import Expectations
 from intact.operator.pub_index import Entry, PubIndex
-from intact.operator.pub_status import newer, read_again, store_status
+from intact.operator.pub_status import read_again, store_status
 
 log = logging.getLogger(__name__)
 
@@ -95,9 +95,7 @@ class Recounter:
                 self.conflicts += 1
             else:
                 return True
-            found = await read_again(self._client, entry.budget)
-            if found is not None:
-                entry.budget = newer(entry.budget, found)
+            await read_again(self._client, entry)
         return False
 
     async def _write(
@@ -136,9 +134,8 @@ class Recounter:
         if expectation.problem:
             self._queue.add_after(entry.key, _ASK_AGAIN)
         if _differs(budget.status, status) and self._leads():
-            stored = await store_status(self._client, budget, status)
+            await store_status(self._client, entry, budget, status)
             self.writes += 1
-            entry.budget = newer(entry.budget, stored)
         for name in overdue:
             self._report_not_deleted(budget, name)
 

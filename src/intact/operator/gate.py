@@ -190,7 +190,7 @@ class Gate:
 
     async def _confirm(self, asked: Asked, claims: list[Claim]) -> list[Claim]:
         """A pod that is not available is still so after the last recount that is known. Otherwise
-        that recount may count it, and then it is not free."""
+        that recount may count it, and then it is not free. One that is recorded is not counted."""
         claims = [
             replace(
                 claim,
@@ -199,6 +199,8 @@ class Gate:
             for claim in claims
         ]
         known = asked.pod.metadata
+        if all(known.uid in claim.entry.budget.status.ledger.pods for claim in claims):
+            return claims
         found = await self._client.get(PODS, known.name, known.namespace)
         if found.metadata.resource_version != known.resource_version:
             raise KubeError(f"the pod {known.name} has just changed; try again")

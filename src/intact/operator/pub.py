@@ -28,7 +28,7 @@ from intact.operator.pub_validation import PubValidation
 from intact.operator.recounter import Recounter
 from intact.operator.workloads import BUILT_IN, Workloads
 
-_WORKERS = 4
+_WORKERS = 16
 
 
 class PubReplica:

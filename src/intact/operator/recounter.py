@@ -29,9 +29,8 @@ from intact.operator.pub_status import read_again, store_status
 
 log = logging.getLogger(__name__)
 
-GATHER = 0.1
+GATHER = 0.2
 """Seconds for which events are gathered."""
-_ATTEMPTS = 5
 _LOOK_AGAIN = 1.0
 """Seconds after which a store that was behind is looked at again."""
 _ASK_AGAIN = 15.0
@@ -73,30 +72,26 @@ class Recounter:
         self._queue.add_after(key, GATHER)
 
     async def reconcile(self, key: Key) -> None:
-        for _ in range(_ATTEMPTS):
-            entry = self._index.entries.get(key)
-            if entry is None or not self._leads():
-                return
-            try:
-                if await self._count(entry):
-                    return
-            except NotFound:
-                return
-        self._queue.add_after(key, GATHER)
+        entry = self._index.entries.get(key)
+        if entry is None or not self._leads():
+            return
+        try:
+            await self._count(entry)
+        except NotFound:
+            return
 
-    async def _count(self, entry: Entry) -> bool:
-        """False if somebody else has written meanwhile: the gate of another replica, mostly."""
+    async def _count(self, entry: Entry) -> None:
         expectation = await self._expectations.of(entry)
         versions = await self._read_overdue(entry)
         async with entry.writing:
             try:
                 await self._write(entry, expectation, versions)
             except Conflict:
+                # Another replica's gate, mostly. It goes first: who waits for it waits for a unit
+                # that is there, and who waits for this recount, for one that is not.
                 self.conflicts += 1
-            else:
-                return True
-            await read_again(self._client, entry)
-        return False
+                await read_again(self._client, entry)
+                self.mark(entry.key)
 
     async def _write(
         self, entry: Entry, expectation: Expectation, versions: Mapping[str, str]

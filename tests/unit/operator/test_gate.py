@@ -394,6 +394,39 @@ class TestStaleStore:
             assert not (await scene.review(delete_0, late))["allowed"]
 
     @simulated
+    async def test_a_recorded_pod_may_change_again_while_it_restarts(self) -> None:
+        """The kubelet reports all the while: another version of the pod is no reason to wait."""
+        async with running() as scene:
+            await three(scene)
+            await scene.run_container("p-0", "registry.example/main:1", "c1")
+            await scene.settle()
+            assert await scene.set_image("p-0", "web:2") == 200
+            await scene.set_ready("p-0", False)
+            old = scene.api.peek("pods", NS, "p-0") or {}
+            await scene.set_ready("p-0", False, message="pulling")
+            main = {"name": "main", "image": "web:3"}
+            request = {
+                "uid": "r",
+                "operation": "UPDATE",
+                "namespace": NS,
+                "name": "p-0",
+                "oldObject": old,
+                "object": old | {"spec": old["spec"] | {"containers": [main]}},
+            }
+            assert (await scene.review(request, scene.replica))["allowed"]
+
+    @simulated
+    async def test_a_spoilt_ledger_allows_nothing_until_it_is_made_anew(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            body = {"status": {"ledger": "{"}}
+            await scene.client.patch(BUDGETS, body, "b", NS, subresource="status")
+            assert await scene.delete("p-0") == 429
+            await scene.settle()
+            assert await scene.delete("p-0") == 200
+            assert await scene.delete("p-1") == 429
+
+    @simulated
     async def test_an_owner_that_wants_its_pods_again(self) -> None:
         """One gate still believes that they are free to go."""
         async with running() as scene:

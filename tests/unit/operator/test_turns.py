@@ -1,0 +1,53 @@
+"""Replicas that take turns: who has stored lets another go first, but not for ever."""
+
+import asyncio
+
+import pytest
+
+from intact.operator.turns import Turn
+from tests.unit.kube.simulated import simulated
+
+
+async def waited(turn: Turn) -> float:
+    begun = asyncio.get_running_loop().time()
+    await turn.come()
+    return asyncio.get_running_loop().time() - begun
+
+
+@simulated
+async def test_one_that_is_alone_never_waits() -> None:
+    turn = Turn()
+    for version in ("5", "6"):
+        assert await waited(turn) == 0
+        turn.stored(version, 0.01)
+        turn.heard(version)
+    turn.heard("5")
+    assert await waited(turn) == 0
+    assert not turn.is_shared
+
+
+@simulated
+async def test_after_another_has_written_it_is_ones_own_turn_at_once() -> None:
+    turn = Turn()
+    turn.stored("5", 0.01)
+    turn.heard("6")
+    assert turn.is_shared
+    assert await waited(turn) == 0
+
+
+@simulated
+async def test_one_that_has_written_waits_for_the_other() -> None:
+    turn = Turn()
+    turn.heard("5")
+    turn.stored("6", 0.03)
+    asyncio.get_running_loop().call_later(0.05, turn.heard, "7")
+    assert await waited(turn) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(("took", "wait"), [(0.001, 0.02), (0.02, 0.06), (5.0, 0.1)])
+@simulated
+async def test_nobody_waits_long_or_for_ever(took: float, wait: float) -> None:
+    turn = Turn()
+    turn.heard("5")
+    turn.stored("6", took)
+    assert [await waited(turn) for _ in range(4)] == pytest.approx([wait, wait, wait, 0])

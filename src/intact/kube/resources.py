@@ -7,6 +7,7 @@ from urllib.parse import quote
 from intact.model.event import Event
 from intact.model.lease import Lease
 from intact.model.namespace import Namespace
+from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget
 from intact.model.workload import Workload
@@ -64,6 +65,7 @@ REPLICATION_CONTROLLERS = Resource(
 REPLICA_SETS = Resource(Workload, "apps", "v1", "replicasets", "ReplicaSet")
 DEPLOYMENTS = Resource(Workload, "apps", "v1", "deployments", "Deployment")
 STATEFUL_SETS = Resource(Workload, "apps", "v1", "statefulsets", "StatefulSet")
+PDBS = Resource(PodDisruptionBudget, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PUBS = Resource(
     PodUnavailableBudget,
     "policy.kruise.io",

@@ -18,6 +18,7 @@ class PodMeta(View):
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
+    creation_timestamp: str = ""
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
     annotations: PodAnnotations = PodAnnotations()

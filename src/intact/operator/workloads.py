@@ -35,6 +35,7 @@ from intact.model.workload import Workload
 log = logging.getLogger(__name__)
 
 GroupKind = tuple[str, str]
+Handler = Callable[[GroupKind, Workload | None, Workload | None], None]
 BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 _POD: GroupKind = ("", "Pod")
 # They own pods and are not followed: their pods count as what is there.
@@ -78,12 +79,10 @@ class Workloads:
         self, client: Client, pods: Store[Pod], *, rng: random.Random | None = None
     ) -> None:
         self._rng = rng or random.Random()
-        self.on_change: Callable[[GroupKind, Workload | None, Workload | None], None] = (
-            lambda _kind, _old, _new: None
-        )
         self.reflectors: dict[GroupKind, Reflector[Workload]] = {}
         self._client = client
         self._pods = pods
+        self._handlers: list[Handler] = []
         self._scales: dict[str, tuple[int, int]] = {}
         self._scaled: dict[GroupKind, bool] = {}
         self._unknown: dict[GroupKind, str] = {}
@@ -107,7 +106,12 @@ class Workloads:
     def _changed(self, kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
         if new is None and old is not None:
             self._scales.pop(old.metadata.uid, None)
-        self.on_change(kind, old, new)
+        for handler in self._handlers:
+            handler(kind, old, new)
+
+    def subscribe(self, handler: Handler) -> None:
+        """Call this with every change of a workload from now on."""
+        self._handlers.append(handler)
 
     async def run(self) -> None:
         """Follow all kinds, also those that are found on the way."""

@@ -47,6 +47,10 @@ def _cluster_rules() -> list[Json]:
         _rule("*", ["*/scale"], ["get"]),
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
+        _rule("policy", ["poddisruptionbudgets"], READ),
+        _rule("policy", ["poddisruptionbudgets/status"], ["update"]),
+        # The condition DisruptionTarget of pods that were not evicted after all.
+        _rule("", ["pods/status"], ["patch"]),
         # As a dry run: whether a namespace's pods are really gated.
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),

@@ -48,7 +48,7 @@ def _cluster_rules() -> list[Json]:
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
         _rule("policy", ["poddisruptionbudgets"], READ),
-        _rule("policy", ["poddisruptionbudgets/status"], ["update"]),
+        _rule("policy", ["poddisruptionbudgets/status"], ["update", "patch"]),
         # The condition DisruptionTarget of pods that were not evicted after all.
         _rule("", ["pods/status"], ["patch"]),
         # As a dry run: whether a namespace's pods are really gated.

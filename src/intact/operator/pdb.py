@@ -18,9 +18,14 @@ from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PDBS
-from intact.kube.store import Key, Store
+from intact.kube.store import Key, Store, key_of
 from intact.model.pdb import PodDisruptionBudget
+from intact.model.pod import Pod
+from intact.operator.disruption import Disruption
+from intact.operator.pdb_events import PdbEvents
 from intact.operator.pdb_index import PdbIndex, Tally
+from intact.operator.pdb_writers import OtherWriters
+from intact.operator.stale_targets import StaleTargets
 from intact.operator.watches import Watches
 
 _WORKERS = 8
@@ -60,6 +65,26 @@ class PdbReplica:
         )
         self.recounts: Queue[Key] = Queue("disruption", rng=self._rng)
         self.index.on_dirty(self._mark)
+        self.pdb_events = PdbEvents(self.events)
+        self.disruption = Disruption(
+            client,
+            self.index,
+            self._watches.workloads,
+            self._watches.pods.store,
+            self.pdb_events,
+            self.recounts,
+            now=now,
+            leads=leads,
+        )
+        self.targets: Queue[Key] = Queue("stale_pod_disruption", rng=self._rng)
+        self.stale_targets = StaleTargets(
+            client, self._watches.pods.store, self.targets, now=now, leads=leads
+        )
+        self.other_writers = OtherWriters(self.pdb_events, self._is_ours)
+        self.budgets.store.subscribe(self._budget_changed)
+        if disruption:
+            self.index.on_overlap(self._overlap)
+            self._watches.pods.store.subscribe(self._pod_changed)
 
     def _make_tally(self, budget: PodDisruptionBudget) -> Tally | None:
         if self._groups and not counts_pods(budget):
@@ -93,6 +118,9 @@ class PdbReplica:
             async with asyncio.TaskGroup() as group:
                 for _ in range(_WORKERS):
                     group.create_task(work(self.recounts, self._reconcile))
+                if self._disruption:
+                    self.stale_targets.mark_all()
+                    group.create_task(work(self.targets, self.stale_targets.reconcile))
         finally:
             self._leading = False
 
@@ -101,4 +129,26 @@ class PdbReplica:
             self.recounts.add_after(key, GATHER)
 
     async def _reconcile(self, key: Key) -> None:
-        """Count a budget again."""
+        entry = self.index.entries.get(key)
+        if entry is not None and isinstance(entry.tally, PodCounts):
+            await self.disruption.reconcile(key)
+
+    def _is_ours(self, budget: PodDisruptionBudget) -> bool:
+        """Whether nobody else may write its status."""
+        entry = self.index.entries.get(key_of(budget))
+        return self._leading and entry is not None and isinstance(entry.tally, PodCounts)
+
+    def _budget_changed(
+        self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
+    ) -> None:
+        if new is None and old is not None:
+            self.pdb_events.forget(key_of(old))
+        self.other_writers.budget_changed(old, new)
+
+    def _pod_changed(self, _old: Pod | None, new: Pod | None) -> None:
+        if self._leading and new is not None:
+            self.stale_targets.mark(new)
+
+    def _overlap(self, pod: Pod, budgets: tuple[Key, ...]) -> None:
+        if self._leading:
+            self.pdb_events.several_budgets(pod, [name for _, name in budgets])

@@ -111,6 +111,18 @@ class PdbIndex:
             if self.entries[key].tally.put(pod):
                 self.mark(key)
 
+    def update(self, budget: PodDisruptionBudget) -> bool:
+        """A later reading of a budget, from the watch or as the answer to a write. False if it
+        was known already."""
+        entry = self.entries.get(key_of(budget))
+        if entry is None or entry.budget.metadata.uid != budget.metadata.uid:
+            return False
+        if _version(budget) <= _version(entry.budget):
+            return False
+        entry.budget = budget
+        self._note_evicted(entry)
+        return True
+
     def _keys(self, pod: Pod) -> tuple[Key, ...]:
         index = self._selectors.get(pod.metadata.namespace)
         return tuple(index.selecting(pod.metadata.labels)) if index else ()
@@ -158,20 +170,18 @@ class PdbIndex:
         self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
     ) -> None:
         if old is not None and new is not None and _same_rules(old, new):
-            entry = self.entries.get(key_of(new))
-            if entry is None:
-                return
-            entry.budget = newer(entry.budget, new)
-        else:
-            if old is not None:
-                self._forget(key_of(old))
-            if new is not None:
-                self._adopt(new)
-        if new is not None and (entry := self.entries.get(key_of(new))) is not None:
-            self._note_evicted(entry)
+            if self.update(new):
+                self.mark(key_of(new))
+            return
+        if old is not None:
+            self._forget(key_of(old))
+        if new is not None:
+            self._adopt(new)
         self.mark(key_of(new or old))  # type: ignore[arg-type]
 
     def _note_evicted(self, entry: Entry) -> None:
+        if not entry.evicted and not entry.budget.status.disrupted_pods:
+            return
         namespace = entry.key[0]
         known, entry.evicted = entry.evicted, {}
         for name, at in entry.budget.status.disrupted_pods.items():
@@ -207,7 +217,8 @@ class PdbIndex:
             return
         key = key_of(budget)
         selector = selector_of(budget)
-        self.entries[key] = Entry(budget, tally, selector)
+        entry = self.entries[key] = Entry(budget, tally, selector)
+        self._note_evicted(entry)
         if selector is None:
             return
         self._selectors.setdefault(key[0], SelectorIndex()).put(key, selector)
@@ -250,10 +261,8 @@ def selector_of(budget: PodDisruptionBudget) -> Selector | None:
     return Selector(selector)
 
 
-def newer(one: PodDisruptionBudget, two: PodDisruptionBudget) -> PodDisruptionBudget:
-    """The later of two readings of a budget."""
-    versions = one.metadata.resource_version, two.metadata.resource_version
-    return two if int(versions[1]) >= int(versions[0]) else one
+def _version(budget: PodDisruptionBudget) -> int:
+    return int(budget.metadata.resource_version)
 
 
 def _same_rules(old: PodDisruptionBudget, new: PodDisruptionBudget) -> bool:

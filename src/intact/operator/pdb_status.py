@@ -1,0 +1,42 @@
+"""Writing the status of a PodDisruptionBudget."""
+
+from typing import Any
+
+import msgspec
+
+from intact.model.pdb import PdbStatus, PodDisruptionBudget
+
+
+def status_patch(
+    budget: PodDisruptionBudget, status: PdbStatus, annotations: dict[str, str | None]
+) -> dict[str, Any]:
+    """A merge patch for the status subresource, which counts only if the budget has not changed.
+
+    A PUT would have to repeat all labels and annotations: of a PodDisruptionBudget the server
+    stores those with the status, and so takes away what is left out.
+    """
+    written: dict[str, Any] = {
+        "observedGeneration": status.observed_generation,
+        "disruptionsAllowed": status.disruptions_allowed,
+        "currentHealthy": status.current_healthy,
+        "desiredHealthy": status.desired_healthy,
+        "expectedPods": status.expected_pods,
+        "conditions": [_condition(one) for one in msgspec.to_builtins(status.conditions)],
+    }
+    if status.disrupted_pods != budget.status.disrupted_pods:
+        gone = dict.fromkeys(budget.status.disrupted_pods)
+        written["disruptedPods"] = gone | status.disrupted_pods
+    metadata: dict[str, Any] = {"resourceVersion": budget.metadata.resource_version}
+    changed = {
+        key: text
+        for key, text in annotations.items()
+        if budget.metadata.annotations.get(key) != text
+    }
+    if changed:
+        metadata["annotations"] = changed
+    return {"metadata": metadata, "status": written}
+
+
+def _condition(condition: dict[str, Any]) -> dict[str, Any]:
+    """With what Kubernetes requires, also where it is empty."""
+    return {"reason": "", "message": ""} | condition

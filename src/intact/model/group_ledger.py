@@ -20,7 +20,7 @@ class GroupLedger(View):
     """Groups that are here and below their need: healthy pods left."""
     surplus: dict[str, int] = {}
     """Healthy pods above the need, of groups that have any."""
-    needs: dict[str, int] = {}
+    needs: dict[int, int] = {}
     """How many available groups have which need."""
     absent: dict[str, str] = {}
     """Groups without a single pod that are expected back, and since when."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from intact.budget.group_settings import LEDGER, REPLICAS
 from intact.budget.selector_index import SelectorIndex
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
@@ -20,8 +21,9 @@ from intact.model.workload import Workload
 from intact.operator.pods_by_label import PodsByLabel
 from intact.operator.workloads import GroupKind, Workloads
 
-REPLICAS_ANNOTATION = "intact.dev/replicas"
-"""Written with the status: the only annotation that says nothing about how to count."""
+REPLICAS_ANNOTATION = REPLICAS
+_WRITTEN = (REPLICAS, LEDGER)
+"""Annotations that are written with the status, and say nothing about how to count."""
 
 
 class Tally(Protocol):
@@ -278,9 +280,9 @@ def _same_rules(old: PodDisruptionBudget, new: PodDisruptionBudget) -> bool:
 
 def _settings(budget: PodDisruptionBudget) -> dict[str, str]:
     annotations = budget.metadata.annotations
-    if REPLICAS_ANNOTATION not in annotations:
+    if not any(key in annotations for key in _WRITTEN):
         return annotations
-    return {key: text for key, text in annotations.items() if key != REPLICAS_ANNOTATION}
+    return {key: text for key, text in annotations.items() if key not in _WRITTEN}
 
 
 def _same_scale(old: Workload, new: Workload) -> bool:

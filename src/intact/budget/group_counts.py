@@ -62,6 +62,8 @@ class GroupCounts:
         """Groups whose last pod has gone, until `forget`."""
         self.evicted: dict[str, str] = {}
         """When pods were seen to go by an eviction: times by name, until `forget_evicted`."""
+        self.version = 0
+        """The latest resource version of all pods that were ever counted."""
         self._definitions = definitions
         self._members: dict[str, _Member] = {}
         self._groups: dict[str, _Group] = {}
@@ -73,6 +75,7 @@ class GroupCounts:
 
     def put(self, pod: Pod) -> bool:
         meta = pod.metadata
+        self.version = max(self.version, int(meta.resource_version or 0))
         changed = False
         if meta.deletion_timestamp is not None and (moment := evicted_at(pod)):
             changed = self.evicted.get(meta.name) != moment

@@ -75,7 +75,7 @@ class Subject:
     recorded: bool
     """The entry that is stored stands for this pod."""
     version: str
-    """Of the pods that the gate looks at."""
+    """The resource version of the pod that the gate looks at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from intact.budget.pdb_scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL, scope_of
 from intact.budget.settings import MOST_REPLICAS, parse_total
 from intact.budget.validation import FieldError, is_label_key
+from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 
 GROUP_LABEL_KEY = "intact.dev/group-label-key"
@@ -16,6 +17,7 @@ MIN_READY_REPLICAS = "intact.dev/min-ready-replicas"
 EXPECTED_REPLICAS = "intact.dev/expected-replicas"
 REPLICAS = "intact.dev/replicas"
 LEDGER = "intact.dev/ledger"
+_SEPARATOR = "|"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +74,14 @@ def rules_of(budget: PodDisruptionBudget) -> str:
     annotations = budget.metadata.annotations
     names = (GROUP_LABEL_KEY, MIN_READY_REPLICAS, EXPECTED_REPLICAS)
     values = [annotations.get(name, "") for name in names]
-    return "/".join([budget.metadata.uid, str(budget.metadata.generation), *values])
+    return _SEPARATOR.join([budget.metadata.uid, str(budget.metadata.generation), *values])
+
+
+def is_of(budget: PodDisruptionBudget, ledger: GroupLedger) -> bool:
+    """Whether a ledger is this budget's, under whatever rules."""
+    return ledger.rules.partition(_SEPARATOR)[0] == budget.metadata.uid
+
+
+def groups_alike(budget: PodDisruptionBudget, ledger: GroupLedger) -> bool:
+    """Whether a ledger's groups are told from each other as the budget does now."""
+    return ledger.rules.split(_SEPARATOR)[2:4] == rules_of(budget).split(_SEPARATOR)[2:4]

@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from intact.budget.group_conditions import budget_configured, disruption_allowed
 from intact.budget.group_counts import GroupCounts
 from intact.budget.group_expectation import ABSENT, Wants, expect
-from intact.budget.group_settings import check_settings, rules_of
+from intact.budget.group_settings import check_settings, groups_alike, rules_of
 from intact.budget.groups import Definitions
 from intact.budget.pdb import DELETION_TIMEOUT, desired_healthy, parse_time, set_condition
 from intact.budget.pods import is_finished
@@ -116,8 +117,8 @@ def _is_going(pod: Pod) -> bool:
 
 
 def is_current(ledger: GroupLedger, seen: str) -> bool:
-    """Whether pods as of this version are new enough to recount: not older than at the last
-    recount, nor than what any gate has looked at since."""
+    """Whether a store as of this version is new enough: not older than what the last recount has
+    counted, nor than what any gate has looked at since."""
     versions = [ledger.seen, *(record.version for record in ledger.pods.values())]
     return seen.isdigit() and int(seen) >= max(int(version or 0) for version in versions)
 
@@ -128,12 +129,16 @@ def recount(
     counts: GroupCounts,
     definitions: Definitions,
     standing: Standing,
-    seen: str,
     now: datetime,
     wants: Wants,
 ) -> Recounted:
     """`before` is the ledger that is stored, empty if there is none for this budget."""
+    seen = str(counts.version)
     counted = counts.without(standing.recorded)
+    if not groups_alike(budget, before):
+        before = GroupLedger(
+            pods={name: replace(record, group="") for name, record in before.pods.items()}
+        )
     expected, absent = expect(before, counts, definitions, now, wants)
     problems = check_settings(budget)
     desired = desired_healthy(budget.spec, expected)
@@ -174,7 +179,7 @@ def recount(
 def _with(budget: PodDisruptionBudget, now: datetime, *found: Condition) -> list[Condition]:
     conditions, generation = budget.status.conditions, budget.metadata.generation
     for each in found:
-        new = msgspec.structs.replace(each, observed_generation=generation)
+        new = replace(each, observed_generation=generation)
         conditions = set_condition(conditions, new, now)
     return conditions
 

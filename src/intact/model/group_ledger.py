@@ -10,7 +10,7 @@ class GroupRecord(View):
     """Of the pod that had the name, as far as the gate knew."""
     group: str = ""
     version: str = ""
-    """The resource version of the pods that the gate looked at."""
+    """The resource version of the pod that the gate looked at."""
 
 
 class GroupLedger(View):
@@ -29,7 +29,7 @@ class GroupLedger(View):
     desired: int = 0
     expected: int = 0
     seen: str = ""
-    """The resource version of the pods that the last recount looked at."""
+    """The latest resource version of all pods that the last recount had counted."""
     rules: str = ""
     """Which budget, and which rules, the last recount was for."""
 

@@ -15,14 +15,7 @@ def status_patch(
     A PUT would have to repeat all labels and annotations: of a PodDisruptionBudget the server
     stores those with the status, and so takes away what is left out.
     """
-    written: dict[str, Any] = {
-        "observedGeneration": status.observed_generation,
-        "disruptionsAllowed": status.disruptions_allowed,
-        "currentHealthy": status.current_healthy,
-        "desiredHealthy": status.desired_healthy,
-        "expectedPods": status.expected_pods,
-        "conditions": [_condition(one) for one in msgspec.to_builtins(status.conditions)],
-    }
+    written = status_fields(status)
     if status.disrupted_pods != budget.status.disrupted_pods:
         gone = dict.fromkeys(budget.status.disrupted_pods)
         written["disruptedPods"] = gone | status.disrupted_pods
@@ -37,6 +30,17 @@ def status_patch(
     return {"metadata": metadata, "status": written}
 
 
+def status_fields(status: PdbStatus) -> dict[str, Any]:
+    """All but disruptedPods, with what Kubernetes requires also where it is empty."""
+    return {
+        "observedGeneration": status.observed_generation,
+        "disruptionsAllowed": status.disruptions_allowed,
+        "currentHealthy": status.current_healthy,
+        "desiredHealthy": status.desired_healthy,
+        "expectedPods": status.expected_pods,
+        "conditions": [_condition(one) for one in msgspec.to_builtins(status.conditions)],
+    }
+
+
 def _condition(condition: dict[str, Any]) -> dict[str, Any]:
-    """With what Kubernetes requires, also where it is empty."""
     return {"reason": "", "message": ""} | condition

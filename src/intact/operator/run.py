@@ -26,7 +26,12 @@ from intact.operator.metrics import Metrics
 from intact.operator.names import LEASE
 from intact.operator.pdb import PdbReplica
 from intact.operator.pub import PubReplica
-from intact.operator.registration import GATE_PATH, VALIDATE_PUB_PATH
+from intact.operator.registration import (
+    GATE_PATH,
+    PDB_STATUS_PATH,
+    VALIDATE_PDB_PATH,
+    VALIDATE_PUB_PATH,
+)
 from intact.operator.watches import Watches
 from intact.operator.webhook_server import Handler
 from intact.operator.webhooks import Webhooks
@@ -106,21 +111,32 @@ class _House:
                 groups=groups,
                 disruption=disruption,
                 watches=self._watches,
+                observe=self.metrics.observe_groups,
             )
+            self.metrics.show_pdb(self._pdb)
+        if self._pdb is not None and groups:
+            handlers[PDB_STATUS_PATH] = self.metrics.timed(self._pdb.status_gate.review)
+            handlers[VALIDATE_PDB_PATH] = self._pdb.validation.review
         self.metrics.show_reflectors(self.reflectors)
-        if options.webhook is not None and self._pub is not None:
+        if options.webhook is not None and handlers:
             self.webhooks = Webhooks(
                 client,
                 options.config.namespace,
                 handlers,
                 options.webhook,
                 options.webhook_service,
-                self._pub.wait_synced,
+                self._wait_synced,
             )
 
     def reflectors(self) -> list[Reflector[Any]]:
         own: list[Reflector[Any]] = [each.budgets for each in self._replicas()]
+        if self._pdb is not None:
+            own += self._pdb.sources.reflectors.values()
         return [*own, *self._watches.reflectors]
+
+    async def _wait_synced(self) -> None:
+        for each in self._replicas():
+            await each.wait_synced()
 
     def _replicas(self) -> list[PubReplica | PdbReplica]:
         return [each for each in (self._pub, self._pdb) if each is not None]

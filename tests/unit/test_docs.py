@@ -14,6 +14,7 @@ from intact.kube.client import Client
 from intact.kube.lease import Election
 from intact.kube.memory import MemoryApi
 from intact.operator.metrics import Metrics
+from intact.operator.pdb import PdbReplica
 from intact.operator.pub import PubReplica
 
 ROOT = Path(__file__).parents[2]
@@ -38,18 +39,23 @@ def test_every_option_is_documented(command: str, option: str) -> None:
     assert f"`{option}" in section
 
 
+OURS = r"^# TYPE ((?:intact|workqueue|disruption_controller)_\w+)"
+
+
 async def metric_names() -> set[str]:
     client = Client(MemoryApi())
     metrics = Metrics(Election(client, "default", "intact", "me"))
     pub = PubReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
     metrics.show_reflectors(lambda: pub.reflectors)
     metrics.show_pub(pub)
-    types = re.findall(r"^# TYPE (intact_\w+)", metrics.render().decode(), re.MULTILINE)
+    metrics.show_pdb(PdbReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False))
+    types = re.findall(OURS, metrics.render().decode(), re.MULTILINE)
     return {name for name in types if not name.endswith("_created")}
 
 
 async def test_every_metric_is_documented_and_no_other() -> None:
-    assert set(re.findall(r"`(intact_\w+)`", METRICS)) == await metric_names()
+    named = set(re.findall(r"^\| `(\w+_\w+)` \|", METRICS, re.MULTILINE))
+    assert named == await metric_names()
 
 
 CONDITION_TYPES = (

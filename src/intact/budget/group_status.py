@@ -30,7 +30,7 @@ from intact.budget.group_settings import check_settings, groups_alike, rules_of
 from intact.budget.groups import Definitions
 from intact.budget.pdb import DELETION_TIMEOUT, desired_healthy, parse_time, set_condition
 from intact.budget.pods import is_finished
-from intact.model.group_ledger import GroupLedger, GroupRecord, Replicas
+from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.meta import Condition
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
@@ -217,12 +217,3 @@ def next_check(status: PdbStatus, ledger: GroupLedger, now: datetime) -> datetim
     for at in status.disrupted_pods.values():
         moments += [parse_time(at) + SETTLED, parse_time(at) + DELETION_TIMEOUT]
     return min((moment for moment in moments if moment > now), default=None)
-
-
-def replicas_of(ledger: GroupLedger) -> Replicas:
-    return Replicas(
-        disruptions_allowed_replicas=ledger.allowed,
-        current_healthy_replicas=ledger.available,
-        desired_healthy_replicas=ledger.desired,
-        expected_replicas=ledger.expected,
-    )

@@ -32,12 +32,3 @@ class GroupLedger(View):
     """The latest resource version of all pods that the last recount had counted."""
     rules: str = ""
     """Which budget, and which rules, the last recount was for."""
-
-
-class Replicas(View, omit_defaults=False):
-    """The counters of KEP-5682, in the unit of the budget."""
-
-    disruptions_allowed_replicas: int = 0
-    current_healthy_replicas: int = 0
-    desired_healthy_replicas: int = 0
-    expected_replicas: int = 0

@@ -9,8 +9,6 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-import msgspec
-
 from intact.budget.pdb import count, fail_safe, is_up_to_date, look_again, needs_controllers
 from intact.budget.pdb_counts import PodCounts
 from intact.budget.selectors import check_selector
@@ -24,7 +22,7 @@ from intact.model.pod import Pod
 from intact.operator.pdb_events import PdbEvents
 from intact.operator.pdb_expected import NotCounted, expected_pods
 from intact.operator.pdb_index import REPLICAS_ANNOTATION, Entry, PdbIndex
-from intact.operator.pdb_status import status_patch
+from intact.operator.pdb_status import replicas_text, status_patch
 from intact.operator.workloads import Workloads
 
 log = logging.getLogger(__name__)
@@ -132,7 +130,12 @@ class Disruption:
         return pod if pod.metadata.creation_timestamp <= known.at else None
 
     async def _write(self, budget: PodDisruptionBudget, status: PdbStatus) -> None:
-        replicas = replicas_text(status)
+        replicas = replicas_text(
+            allowed=status.disruptions_allowed,
+            healthy=status.current_healthy,
+            desired=status.desired_healthy,
+            expected=status.expected_pods,
+        )
         if not self._leads() or (
             is_up_to_date(budget.status, status)
             and budget.metadata.annotations.get(REPLICAS_ANNOTATION) == replicas
@@ -148,15 +151,3 @@ class Disruption:
         """Somebody else has written: the API server, most of the time."""
         found = await self._client.get(PDBS, budget.metadata.name, budget.metadata.namespace)
         self._index.update(found)
-
-
-def replicas_text(status: PdbStatus) -> str:
-    """The counters of KEP-5682 for a budget whose replicas are pods."""
-    return msgspec.json.encode(
-        {
-            "disruptionsAllowedReplicas": status.disruptions_allowed,
-            "currentHealthyReplicas": status.current_healthy,
-            "desiredHealthyReplicas": status.desired_healthy,
-            "expectedReplicas": status.expected_pods,
-        }
-    ).decode()

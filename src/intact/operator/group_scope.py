@@ -22,7 +22,6 @@ from intact.budget.group_status import (
     next_check,
     read_ledger,
     recount,
-    replicas_of,
 )
 from intact.budget.groups import Family, Source, template_of
 from intact.budget.pdb import DELETION_TIMEOUT, parse_time
@@ -39,7 +38,7 @@ from intact.model.pod import Pod
 from intact.operator.group_sources import GroupSources
 from intact.operator.pdb_events import PdbEvents
 from intact.operator.pdb_index import Entry, PdbIndex
-from intact.operator.pdb_status import status_patch
+from intact.operator.pdb_status import replicas_text, status_patch
 from intact.operator.workloads import Workloads
 
 log = logging.getLogger(__name__)
@@ -270,15 +269,24 @@ def is_left_over(budget: PodDisruptionBudget) -> bool:
 
 def annotations_of(ledger: GroupLedger) -> dict[str, str | None]:
     return {
-        REPLICAS: msgspec.json.encode(replicas_of(ledger)).decode(),
+        REPLICAS: _replicas(ledger),
         LEDGER: msgspec.json.encode(ledger).decode(),
     }
+
+
+def _replicas(ledger: GroupLedger) -> str:
+    return replicas_text(
+        allowed=ledger.allowed,
+        healthy=ledger.available,
+        desired=ledger.desired,
+        expected=ledger.expected,
+    )
 
 
 def _differs(budget: PodDisruptionBudget, before: GroupLedger, found: Recounted) -> bool:
     """Whether a write is worth it: not for having looked again."""
     looked = msgspec.structs.replace(found.ledger, seen=before.seen)
-    replicas = msgspec.json.encode(replicas_of(found.ledger)).decode()
+    replicas = _replicas(found.ledger)
     return (
         budget.status != found.status
         or before != looked

@@ -42,5 +42,16 @@ def status_fields(status: PdbStatus) -> dict[str, Any]:
     }
 
 
+def replicas_text(*, allowed: int, healthy: int, desired: int, expected: int) -> str:
+    """The counters of KEP-5682, in the unit of the budget."""
+    counters = {
+        "disruptionsAllowedReplicas": allowed,
+        "currentHealthyReplicas": healthy,
+        "desiredHealthyReplicas": desired,
+        "expectedReplicas": expected,
+    }
+    return msgspec.json.encode(counters).decode()
+
+
 def _condition(condition: dict[str, Any]) -> dict[str, Any]:
     return {"reason": "", "message": ""} | condition

@@ -46,12 +46,14 @@ def check_settings(budget: PodDisruptionBudget) -> list[FieldError]:
     if scope not in (*GROUP_SCOPES, POD_SCOPE):
         known = ", ".join((*GROUP_SCOPES, POD_SCOPE))
         found.append(
-            FieldError(f"metadata.labels[{SCOPE_LABEL}]", scope, f"must be one of {known}")
+            FieldError(
+                f"metadata.labels[{SCOPE_LABEL}]", scope, f"{scope!r} is not one of {known}"
+            )
         )
     annotations = budget.metadata.annotations
     key = annotations.get(GROUP_LABEL_KEY)
     if key is not None and not is_label_key(key):
-        message = "must be a label key, such as app or example.com/shard"
+        message = f"{key!r} is not a label key, such as app or example.com/shard"
         found.append(_error(GROUP_LABEL_KEY, key, message))
     for name, least in ((MIN_READY_REPLICAS, 1), (EXPECTED_REPLICAS, 0)):
         text = annotations.get(name)
@@ -59,7 +61,7 @@ def check_settings(budget: PodDisruptionBudget) -> list[FieldError]:
             continue
         number = parse_total(text)
         if number is None or number < least:
-            message = f"must be an integer from {least} to {MOST_REPLICAS}"
+            message = f"{text!r} is not an integer from {least} to {MOST_REPLICAS}"
             found.append(_error(name, text, message))
     return found
 

@@ -148,6 +148,7 @@ class PdbReplica:
                 for _ in range(_WORKERS):
                     group.create_task(work(self.recounts, self._reconcile))
                 if self._disruption:
+                    self._look_for_overlaps()
                     self.stale_targets.mark_all()
                     group.create_task(work(self.targets, self.stale_targets.reconcile))
         finally:
@@ -188,6 +189,13 @@ class PdbReplica:
     def _pod_changed(self, _old: Pod | None, new: Pod | None) -> None:
         if self._leading and new is not None:
             self.stale_targets.mark(new)
+
+    def _look_for_overlaps(self) -> None:
+        """Those that began before this replica led."""
+        for pod in self._watches.pods.store:
+            keys = tuple(entry.key for entry in self.index.entries_of(pod.metadata.uid))
+            if len(keys) > 1:
+                self._overlap(pod, keys)
 
     def _overlap(self, pod: Pod, budgets: tuple[Key, ...]) -> None:
         if self._leading:

@@ -67,7 +67,7 @@ async def test_the_e2e_plan_of_the_kep(space: Space, groups: Groups) -> None:
             [down] = groups_down(watched.states[-1], "group", need)
             # Both pods of the group that is down anyway have gone, and nothing of the other.
             gone = {f"{down}-0", f"{down}-2"}
-            await space.until(f"{gone} to be gone", lambda pods: gone.isdisjoint(pods))
+            await space.until(f"{gone} to be gone", gone.isdisjoint)
             assert len(await on_node(space, "node-0")) == 2
             await groups.edit(spec={"minAvailable": 0})
             assert await drain.ended() == 0, drain.said

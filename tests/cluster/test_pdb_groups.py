@@ -294,7 +294,7 @@ async def test_the_stock_controller_and_ours_come_to_rest(space: Space, groups: 
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     await groups.counted(allowed=1, healthy=2)
-    before = await groups.stored()
+    before = after = await groups.stored()
     # The stock controller writes at every event of a pod; what it writes stores nothing.
     for _ in range(5):
         await space.annotate("red-0", {UNREADY: "true"})

@@ -167,7 +167,7 @@ def test_how_many_groups_there_should_be() -> None:
     ],
 )
 def test_bad_settings_are_named(scope: str, annotations: dict[str, str], problem: str) -> None:
-    budget = a_budget(1, scope=scope, **annotations)
+    budget = a_budget(1, scope=scope, **annotations)  # type: ignore[arg-type]
     found = check_settings(budget)
     assert [problem in str(error) for error in found] == ([True] if problem else [])
     assert read_settings(budget).min_ready in (None, 2)

@@ -1,5 +1,6 @@
 """The kinds of objects that the API serves: where they are, and as what they are read."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from intact.model.pub import PodUnavailableBudget
 from intact.model.workload import Workload
 
 T = TypeVar("T")
+_PLAIN = re.compile(r"[a-zA-Z0-9/._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,10 @@ class Resource(Generic[T]):
         if namespace:
             parts += ["namespaces", namespace]
         parts += [part for part in (self.plural, name, subresource) if part]
+        path = "/" + "/".join(parts)
+        # Names of Kubernetes need no quotes; what does is quoted part by part.
+        if _PLAIN.fullmatch(path) and path.count("/") == len(parts):
+            return path
         return "/" + "/".join(quote(part, safe="") for part in parts)
 
 

@@ -15,7 +15,7 @@ from bench import bars, table
 from bench.bars import Bar
 from bench.child import BenchError
 from bench.pub_setup import all_of, fill, pod_name, protect, until_all, works
-from bench.replica import Replica
+from bench.replica import Replica, with_gate
 from bench.table import Row, count, seconds
 from devcluster.cluster import Cluster
 from devcluster.components import CONTROLLER_MANAGER, KWOK, SCHEDULER
@@ -94,7 +94,7 @@ class Bench:
         with ExitStack() as stack:
             stack.callback(ports.release)
             replicas = [
-                stack.enter_context(Replica(cluster, f"intact-{number}", bind))
+                stack.enter_context(Replica(cluster, f"intact-{number}", *with_gate(bind)))
                 for number in range(2)
             ]
             for replica in replicas:

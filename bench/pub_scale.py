@@ -15,7 +15,7 @@ from bench.bars import Bar
 from bench.child import BenchError
 from bench.pods import readiness
 from bench.pub_setup import all_of, fill, pod_name, protect, until_all, works
-from bench.replica import Replica
+from bench.replica import Replica, with_gate
 from bench.table import Row, count, megabytes, seconds
 from bench.usage import Usage
 from devcluster.cluster import Cluster
@@ -102,7 +102,7 @@ async def measure(cluster: Cluster, budgets: int, events: int) -> Result:
             await fill(client, _NAMESPACE, budgets, PODS_EACH)
             for number in range(budgets):
                 await protect(client, _NAMESPACE, number, "10%")
-            with Replica(cluster, "intact", f"127.0.0.1:{ports.reserve()}") as replica:
+            with Replica(cluster, "intact", *with_gate(f"127.0.0.1:{ports.reserve()}")) as replica:
                 return await _run(client, replica, pods, events)
     finally:
         ports.release()

@@ -18,19 +18,23 @@ _STARTED = re.compile(r"serving http on (\S+)")
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
+def with_gate(bind: str) -> tuple[str, ...]:
+    """The options of a replica that answers admission reviews."""
+    return ("--install", "--controllers=pub", f"--webhook-bind={bind}")
+
+
 class Replica:
     """Ended on leaving the block, and with the benchmark, however that ends."""
 
-    def __init__(self, cluster: Cluster, name: str, webhook_bind: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, *options: str) -> None:
         self._log = cluster.logs / f"{name}.log"
         self._process = process.spawn(
             [
                 Path(sys.executable).with_name("intact"),
                 "run",
-                "--install",
                 f"--kubeconfig={cluster.kubeconfig}",
                 "--http-bind=127.0.0.1:0",
-                f"--webhook-bind={webhook_bind}",
+                *options,
             ],
             log=self._log,
             env={k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")},

@@ -7,9 +7,10 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable
+from functools import partial
 from typing import Protocol
 
-from demo import drain
+from demo import budgets, drain
 from demo.errors import DemoError
 from demo.screen import Screen
 from demo.stage import Stage
@@ -23,7 +24,9 @@ class Scenario(Protocol):
     ) -> Awaitable[dict[str, object]]: ...
 
 
-SCENARIOS: dict[str, Scenario] = {"drain": drain.play}
+SCENARIOS: dict[str, Scenario] = {
+    held.scenario: partial(drain.play, held=held) for held in (budgets.PUB, budgets.NATIVE)
+}
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -31,20 +34,23 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m demo", description="Intact, shown live.")
     parser.add_argument(
-        "scenario", nargs="?", choices=SCENARIOS, default="drain", help="default: %(default)s"
+        "scenario",
+        nargs="?",
+        choices=SCENARIOS,
+        help="default: all, one after the other; the first one with --keep",
     )
     parser.add_argument(
         "--keep", action="store_true", help="after the first act, go on until Ctrl-C"
     )
-    parser.add_argument("--json", action="store_true", help="end with a summary as one JSON line")
+    parser.add_argument(
+        "--json", action="store_true", help="end with a summary of each as one JSON line"
+    )
     options = parser.parse_args()
     logging.basicConfig(level=logging.ERROR)
-    _end_on_signals()
     screen = Screen()
     try:
-        with Stage(screen.say) as stage:
-            play = SCENARIOS[options.scenario]
-            summary = asyncio.run(_run(play(stage, screen, keep=options.keep)))
+        names = [options.scenario] if options.scenario else list(SCENARIOS)
+        summaries = [_play(name, screen, keep=options.keep) for name in names]
     except KeyboardInterrupt:
         screen.say("all of it has been cleaned up")
         return 0 if options.keep else INTERRUPTED
@@ -52,8 +58,15 @@ def main() -> int:
         screen.say(f"it cannot go on: {error}")
         return 1
     if options.json:
-        sys.stdout.write(json.dumps(summary) + "\n")
+        for summary in summaries:
+            sys.stdout.write(json.dumps(summary) + "\n")
     return 0
+
+
+def _play(name: str, screen: Screen, *, keep: bool) -> dict[str, object]:
+    _end_on_signals()
+    with Stage(screen.say) as stage:
+        return asyncio.run(_run(SCENARIOS[name](stage, screen, keep=keep)))
 
 
 async def _run(play: Awaitable[dict[str, object]]) -> dict[str, object]:

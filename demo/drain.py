@@ -11,16 +11,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from demo import shards
+from demo.budgets import NAME, Held
 from demo.errors import DemoError
 from demo.picture import take_picture
 from demo.screen import Screen
 from demo.stage import REPLICAS, Child, Stage
+from demo.view import BudgetView
 from demo.watch import NODES, GroupsDown, Watch
-from intact.budget.conditions import WORKING
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
-from intact.kube.resources import NAMESPACES, PODS, PUBS, STATEFUL_SETS
-from intact.model.pub import PodUnavailableBudget
+from intact.kube.resources import NAMESPACES, PODS, STATEFUL_SETS
 
 T = TypeVar("T")
 
@@ -44,15 +44,15 @@ class Outcome:
     """Changes of pods that were looked at."""
 
 
-async def play(stage: Stage, screen: Screen, *, keep: bool) -> dict[str, object]:
+async def play(stage: Stage, screen: Screen, held: Held, *, keep: bool) -> dict[str, object]:
     """Both acts, and a summary; with `keep`, the first one, and then until cancelled."""
     screen.say(f"starting Intact, {REPLICAS} replicas")
     await stage.start_intact()
     async with stage.client() as client:
         down = GroupsDown(shards.SHARDS, shards.GROUP_KEY, shards.PODS_EACH)
-        watch = Watch(client, shards.NAMESPACE, down)
+        watch = Watch(client, shards.NAMESPACE, down, held.resource)
         async with watch.running():
-            drama = _Drain(stage, screen, client, watch)
+            drama = _Drain(stage, screen, client, watch, held)
             await drama.set_up()
             with_intact = await drama.drain("with Intact")
             if keep:
@@ -61,7 +61,7 @@ async def play(stage: Stage, screen: Screen, *, keep: bool) -> dict[str, object]
             without = await drama.drain("without Intact")
     screen.print(_table(with_intact, without))
     return {
-        "scenario": "drain",
+        "scenario": held.scenario,
         "groups": len(shards.SHARDS),
         "with_intact": asdict(with_intact),
         "without_intact": asdict(without),
@@ -69,7 +69,10 @@ async def play(stage: Stage, screen: Screen, *, keep: bool) -> dict[str, object]
 
 
 class _Drain:
-    def __init__(self, stage: Stage, screen: Screen, client: Client, watch: Watch) -> None:
+    def __init__(
+        self, stage: Stage, screen: Screen, client: Client, watch: Watch, kind: Held
+    ) -> None:
+        self._kind = kind
         self._stage = stage
         self._screen = screen
         self._client = client
@@ -83,12 +86,13 @@ class _Drain:
 
     async def set_up(self) -> None:
         count = f"{len(shards.SHARDS)} shards of {shards.PODS_EACH} pods"
-        self._screen.say(f"creating {count} and their budget: at most one shard down")
+        kind = self._kind.resource.kind
+        self._screen.say(f"creating {count} and their {kind}: at most one shard down")
         await self._client.create(NAMESPACES, shards.namespace())
         for shard in shards.SHARDS:
             body = shards.stateful_set(shard)
             await self._client.create(STATEFUL_SETS, body, shards.NAMESPACE)
-        await self._client.create(PUBS, shards.budget(), shards.NAMESPACE)
+        await self._client.create(self._kind.resource, self._kind.body, shards.NAMESPACE)
         await self._until(self._budget_works, "the budget to be held")
         self._held = True
 
@@ -122,7 +126,7 @@ class _Drain:
         self._screen.say("all of it runs on until Ctrl-C; in another terminal, for example:")
         self._screen.say_plainly(
             f"export KUBECONFIG={self._stage.kubeconfig} PATH={self._stage.binaries}:$PATH",
-            f"kubectl get pub -n {shards.NAMESPACE}",
+            f"kubectl get {self._kind.short} -n {shards.NAMESPACE}",
             f"kubectl drain {self._fullest_node()[0]}",
         )
         self._title = "held by Intact"
@@ -136,6 +140,12 @@ class _Drain:
         self._screen.say("stopping Intact and taking it out of the cluster")
         await self._stage.remove_intact()
         self._held = False
+        if self._kind.alone is not None:
+            self._screen.say(
+                f"what is left counts pods: maxUnavailable {shards.PODS_EACH}, as many as a shard"
+            )
+            resource = self._kind.resource
+            await self._client.patch(resource, self._kind.alone, NAME, shards.NAMESPACE)
         for node in self._watch.nodes:
             if node.spec.unschedulable:
                 body = {"spec": {"unschedulable": None}}
@@ -159,18 +169,14 @@ class _Drain:
                     raise DemoError(f"the pods cannot be deleted: {error}") from error
             await asyncio.sleep(_TICK)
 
-    def _budget(self) -> PodUnavailableBudget | None:
-        return self._watch.budgets.get(shards.NAMESPACE, shards.BUDGET)
+    def _budget(self) -> BudgetView | None:
+        found = self._watch.budgets.get(shards.NAMESPACE, NAME)
+        return self._kind.figures(found) if found is not None else None
 
     def _budget_works(self) -> bool:
         """With all shards up, and known to it to be."""
         budget = self._budget()
-        return (
-            budget is not None
-            and budget.status.unavailable_allowed == 1
-            and budget.status.total_replicas == len(shards.SHARDS)
-            and any(c.type == WORKING and c.status == "True" for c in budget.status.conditions)
-        )
+        return budget is not None and (budget.allowed, budget.total) == (1, len(shards.SHARDS))
 
     def _all_up(self) -> bool:
         return not self._watch.down.now and (self._budget_works() or not self._held)

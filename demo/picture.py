@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from demo.shards import GROUP_KEY, SHARDS
 from demo.view import BudgetView, NodeView, Picture, PodView
 from demo.watch import Watch, state_of
-from intact.model.pub import PodUnavailableBudget
 
 
 def take_picture(
@@ -13,7 +12,7 @@ def take_picture(
     *,
     title: str,
     seconds: float,
-    budget: PodUnavailableBudget | None,
+    budget: BudgetView | None,
     output: Sequence[str],
     footer: str,
 ) -> Picture:
@@ -35,17 +34,7 @@ def take_picture(
             )
             for pod in pods
         ),
-        budget=_figures(budget) if budget else None,
+        budget=budget,
         output=tuple(output),
         footer=footer,
-    )
-
-
-def _figures(budget: PodUnavailableBudget) -> BudgetView:
-    status = budget.status
-    return BudgetView(
-        allowed=status.unavailable_allowed,
-        current=status.current_available,
-        desired=status.desired_available,
-        total=status.total_replicas,
     )

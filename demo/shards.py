@@ -1,9 +1,8 @@
-"""Four shards of four pods, as objects of the API, and the budget that covers them."""
+"""Four shards of four pods, as objects of the API."""
 
 from typing import Any
 
 NAMESPACE = "llm"
-BUDGET = "llm"
 LABELS = {"app": "llm"}
 GROUP_KEY = "shard"
 SHARDS = tuple(f"shard-{number}" for number in range(4))
@@ -60,18 +59,4 @@ def _spread(labels: dict[str, str], otherwise: str) -> Json:
         "labelSelector": {"matchLabels": labels},
         # A node that is drained no longer counts as one to spread over.
         "nodeTaintsPolicy": "Honor",
-    }
-
-
-def budget() -> Json:
-    """At most one shard down; a shard is up with all its pods."""
-    return {
-        "apiVersion": "policy.kruise.io/v1alpha1",
-        "kind": "PodUnavailableBudget",
-        "metadata": {"name": BUDGET, "namespace": NAMESPACE},
-        "spec": {
-            "selector": {"matchLabels": LABELS},
-            "maxUnavailable": 1,
-            "podGroupPolicy": {"groupLabelKey": GROUP_KEY, "minReadyReplicas": PODS_EACH},
-        },
     }

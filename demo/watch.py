@@ -5,16 +5,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
+from typing import Any
 
 from demo.errors import DemoError
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS, PUBS, Resource
+from intact.kube.resources import PODS, Resource
 from intact.kube.store import Store
 from intact.model.base import View
 from intact.model.meta import ObjectMeta
 from intact.model.pod import Pod
-from intact.model.pub import PodUnavailableBudget
 
 
 class NodeSpec(View):
@@ -81,16 +81,18 @@ class GroupsDown:
 
 
 class Watch:
-    def __init__(self, client: Client, namespace: str, down: GroupsDown) -> None:
+    def __init__(
+        self, client: Client, namespace: str, down: GroupsDown, budgets: Resource[Any]
+    ) -> None:
         self.nodes: Store[Node] = Store()
         self.pods: Store[Pod] = Store()
-        self.budgets: Store[PodUnavailableBudget] = Store()
+        self.budgets: Store[Any] = Store()
         self.down = down
         self.pods.subscribe(down.observe)
         self._pods = Reflector(client, PODS, self.pods, namespace=namespace)
         self._others = (
             Reflector(client, NODES, self.nodes),
-            Reflector(client, PUBS, self.budgets, namespace=namespace),
+            Reflector(client, budgets, self.budgets, namespace=namespace),
         )
 
     def on_change(self, call: Callable[[], None]) -> None:

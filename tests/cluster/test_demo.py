@@ -70,6 +70,20 @@ def test_a_drain_takes_one_group_at_a_time_with_intact_and_several_without(tmp_p
     assert not left(tmp_path)
 
 
+def test_a_native_budget_holds_groups_as_well(tmp_path: Path) -> None:
+    with demo(tmp_path, "pdb", "--json") as process:
+        output, _ = process.communicate(timeout=150)
+    assert process.returncode == 0, output
+    summary = json.loads(output.splitlines()[-1])
+    assert summary["scenario"] == "pdb"
+    assert summary["with_intact"]["worst"] == 1
+    assert summary["with_intact"]["refused"] > 0
+    # A PodDisruptionBudget that counts pods lets as many go as one shard has: of several.
+    assert summary["without_intact"]["worst"] >= 2
+    assert "the disruption budget llm has 3 of 4 groups available" in output
+    assert not left(tmp_path)
+
+
 def test_ctrl_c_in_the_middle_of_a_drain_leaves_nothing(tmp_path: Path) -> None:
     with demo(tmp_path) as process:
         assert process.stdout is not None

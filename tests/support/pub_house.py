@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,9 @@ class Replica:
 
 
 class House:
-    def __init__(self) -> None:
-        self.cluster = Cluster(nodes=3)
+    def __init__(self, flags: Mapping[str, Sequence[str]] | None = None) -> None:
+        """`flags` are those of the cluster's components."""
+        self.cluster = Cluster(nodes=3, flags=flags)
         self.replicas: list[Replica] = []
         self._ports = Ports()
         self._started = 0

@@ -7,18 +7,22 @@ from pathlib import Path
 import click
 import pytest
 
-from intact.budget import conditions
+from intact.budget import conditions, group_conditions, group_settings
+from intact.budget.group_gate import Reason as GroupReason
 from intact.budget.ledger import Reason
+from intact.budget.pdb_scope import SCOPE_LABEL
 from intact.cli.main import main
 from intact.kube.client import Client
 from intact.kube.lease import Election
 from intact.kube.memory import MemoryApi
 from intact.operator.metrics import Metrics
+from intact.operator.pdb import PdbReplica
 from intact.operator.pub import PubReplica
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs/reference/cli.md").read_text()
 METRICS = (ROOT / "docs/reference/metrics.md").read_text()
+PDB = (ROOT / "docs/reference/pdb.md").read_text()
 PUB = (ROOT / "docs/reference/pub.md").read_text()
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -38,18 +42,23 @@ def test_every_option_is_documented(command: str, option: str) -> None:
     assert f"`{option}" in section
 
 
+OURS = r"^# TYPE ((?:intact|workqueue|disruption_controller)_\w+)"
+
+
 async def metric_names() -> set[str]:
     client = Client(MemoryApi())
     metrics = Metrics(Election(client, "default", "intact", "me"))
     pub = PubReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
     metrics.show_reflectors(lambda: pub.reflectors)
     metrics.show_pub(pub)
-    types = re.findall(r"^# TYPE (intact_\w+)", metrics.render().decode(), re.MULTILINE)
+    metrics.show_pdb(PdbReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False))
+    types = re.findall(OURS, metrics.render().decode(), re.MULTILINE)
     return {name for name in types if not name.endswith("_created")}
 
 
 async def test_every_metric_is_documented_and_no_other() -> None:
-    assert set(re.findall(r"`(intact_\w+)`", METRICS)) == await metric_names()
+    named = set(re.findall(r"^\| `(\w+_\w+)` \|", METRICS, re.MULTILINE))
+    assert named == await metric_names()
 
 
 CONDITION_TYPES = (
@@ -65,9 +74,36 @@ def test_every_condition_is_documented(condition: str) -> None:
     assert f"| `{condition}` |" in PUB
 
 
-@pytest.mark.parametrize("reason", list(Reason))
+@pytest.mark.parametrize("reason", [*Reason, *GroupReason])
 def test_every_reason_of_a_decision_is_documented(reason: str) -> None:
     assert f"| `{reason}` |" in METRICS
+
+
+SETTINGS = (
+    SCOPE_LABEL,
+    group_settings.GROUP_LABEL_KEY,
+    group_settings.MIN_READY_REPLICAS,
+    group_settings.EXPECTED_REPLICAS,
+    group_settings.REPLICAS,
+    group_settings.LEDGER,
+)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_of_a_native_budget_is_documented(name: str) -> None:
+    assert f"| `{name}` |" in PDB.replace("| label `", "| `")
+
+
+REASONS = [
+    value
+    for name, value in vars(group_conditions).items()
+    if name.isupper() and isinstance(value, str)
+]
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_every_condition_of_a_native_budget_is_documented(reason: str) -> None:
+    assert f"| `{reason}` |" in PDB
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -40,9 +40,9 @@ def main() -> None:
 @click.option(
     "--controllers",
     metavar="LIST",
-    default="pub",
+    default="pub,pdb",
     show_default=True,
-    help="What to run, separated by commas.",
+    help="What to run, separated by commas: pub, pdb, disruption.",
 )
 def run(
     kubeconfig: str | None,

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -17,6 +17,7 @@ from yarl import URL
 from intact.kube.config import Config
 from intact.kube.credentials import Credential, Credentials
 from intact.kube.errors import ConfigError, Unreachable
+from intact.kube.exchange import Answer, Exchanges
 from intact.kube.transport import Request, Response, Stream
 
 CONNECT_TIMEOUT = 5.0
@@ -37,11 +38,37 @@ class HttpTransport:
         await self._connections_for(await self._credentials.get())
 
     async def send(self, request: Request) -> Response:
+        if request.method != "GET" and not self._proxy:
+            return await self._write(request)
         timeout = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_TIMEOUT)
         async with self._exchange(request, timeout) as answer:
             with _translated(self._config.server):
                 body = await answer.read()
-            return Response(answer.status, body, _retry_after(answer), _warnings(answer))
+            return Response(
+                answer.status,
+                body,
+                _retry_after(answer.headers.get("Retry-After", "")),
+                _warnings(answer.headers.getall("Warning", [])),
+            )
+
+    async def _write(self, request: Request) -> Response:
+        credential = await self._credentials.get()
+        answer = await self._exchange_once(request, credential)
+        if answer.status == 401 and self._credentials.reject(credential):
+            answer = await self._exchange_once(request, await self._credentials.get())
+        warnings = _warnings(answer.all("warning")) if answer.first("warning") else ()
+        return Response(
+            answer.status, answer.body, _retry_after(answer.first("retry-after")), warnings
+        )
+
+    async def _exchange_once(self, request: Request, credential: Credential) -> Answer:
+        connections = await self._connections_for(credential)
+        connections.enter()
+        try:
+            head = connections.head(request, credential)
+            return await connections.exchanges.send(head, request.body, request.timeout)
+        finally:
+            await connections.leave()
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncGenerator[Stream, None]:
@@ -49,11 +76,12 @@ class HttpTransport:
             total=None, sock_connect=CONNECT_TIMEOUT, sock_read=request.timeout
         )
         async with self._exchange(request, timeout) as answer:
-            yield Stream(answer.status, _Chunks(answer, self._config.server), _retry_after(answer))
+            retry_after = _retry_after(answer.headers.get("Retry-After", ""))
+            yield Stream(answer.status, _Chunks(answer, self._config.server), retry_after)
 
     async def close(self) -> None:
         if self._connections is not None:
-            await self._connections.session.close()
+            await self._connections.close()
 
     @asynccontextmanager
     async def _exchange(
@@ -136,20 +164,44 @@ class _Connections:
         self.certificate = certificate
         self._in_use = 0
         self._retired = False
-        connector = aiohttp.TCPConnector(limit=0, ssl=ssl_context(config, certificate))
+        context = ssl_context(config, certificate)
+        self._server = urlsplit(config.server)
+        host, secure = self._server.hostname or "", self._server.scheme == "https"
+        headers = {
+            "User-Agent": f"intact/{version('intact')}",
+            "Accept": "application/json",
+            # Compressing costs both ends more than a cluster's own network gains.
+            "Accept-Encoding": "identity",
+        }
         self.session = aiohttp.ClientSession(
-            connector=connector,
-            headers={
-                "User-Agent": f"intact/{version('intact')}",
-                "Accept": "application/json",
-                # Compressing costs both ends more than a cluster's own network gains.
-                "Accept-Encoding": "identity",
-            },
+            connector=aiohttp.TCPConnector(limit=0, ssl=context),
+            headers=headers,
             read_bufsize=_CHUNK_LIMIT,
+        )
+        self.exchanges = Exchanges(
+            config.server,
+            host,
+            self._server.port or (443 if secure else 80),
+            context if secure else None,
+            config.tls_server_name or host,
+            CONNECT_TIMEOUT,
+        )
+        self._headers = "".join(
+            f"{name}: {text}\r\n"
+            for name, text in [("Host", self._server.netloc), *headers.items()]
         )
         # aiohttp repeats a PUT or DELETE whose connection broke, although it may have been carried
         # out. What is repeated is for `may_retry` to say.
         self.session._retry_connection = False
+
+    def head(self, request: Request, credential: Credential) -> bytes:
+        """What is sent before the body."""
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        lines = [f"{request.method} {self._server.path}{request.path}{query} HTTP/1.1\r\n"]
+        lines += [self._headers, *(f"{name}: {text}\r\n" for name, text in credential.headers)]
+        if request.body:
+            lines.append(f"Content-Type: {request.content_type}\r\n")
+        return "".join(lines).encode()
 
     def enter(self) -> None:
         self._in_use += 1
@@ -164,7 +216,11 @@ class _Connections:
 
     async def _close_if_done(self) -> None:
         if self._retired and not self._in_use:
-            await self.session.close()
+            await self.close()
+
+    async def close(self) -> None:
+        await self.exchanges.close()
+        await self.session.close()
 
 
 @contextmanager
@@ -212,14 +268,12 @@ def _proxy_of_environment(server: str) -> str:
     return getproxies().get(parts.scheme, "")
 
 
-def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
-    value = answer.headers.get("Retry-After", "")
+def _retry_after(value: str) -> float | None:
     return float(value) if value.isdigit() else None
 
 
-def _warnings(answer: aiohttp.ClientResponse) -> tuple[str, ...]:
+def _warnings(values: list[str]) -> tuple[str, ...]:
     """The quoted text of each `Warning: 299 - "text"` header."""
-    values = answer.headers.getall("Warning", [])
     return tuple(
         re.sub(r"\\(.)", r"\1", value.partition(' "')[2].removesuffix('"')) or value
         for value in values

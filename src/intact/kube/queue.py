@@ -11,7 +11,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from intact.kube.errors import KubeError
 from intact.kube.retry import Backoff
@@ -20,11 +20,20 @@ K = TypeVar("K", bound=Hashable)
 log = logging.getLogger(__name__)
 
 
+class Observer(Protocol):
+    """Is told what happens to keys, to measure it."""
+
+    def added(self, key: Any) -> None: ...
+    def taken(self, key: Any) -> None: ...
+    def done(self, key: Any) -> None: ...
+
+
 class Queue(Generic[K]):
     def __init__(
         self, name: str, *, backoff: Backoff | None = None, rng: random.Random | None = None
     ) -> None:
         self.name = name
+        self.observer: Observer | None = None
         self.adds = 0
         self.retries = 0
         self._backoff = backoff or Backoff(first=0.005, most=300.0)
@@ -47,6 +56,8 @@ class Queue(Generic[K]):
         if key in self._dirty:
             return
         self.adds += 1
+        if self.observer is not None:
+            self.observer.added(key)
         self._dirty.add(key)
         if key not in self._working:
             self._ready.append(key)
@@ -94,9 +105,13 @@ class Queue(Generic[K]):
         key = self._ready.popleft()
         self._dirty.discard(key)
         self._working.add(key)
+        if self.observer is not None:
+            self.observer.taken(key)
         return key
 
     def done(self, key: K) -> None:
+        if self.observer is not None:
+            self.observer.done(key)
         self._working.discard(key)
         if key in self._dirty:
             self._ready.append(key)
@@ -110,12 +125,15 @@ class Queue(Generic[K]):
                 return
 
     def _set_timer(self) -> None:
+        """One timer, for what is due first."""
         if self._timer is not None:
+            if self._timer.when() <= self._later[0][0]:
+                return
             self._timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_at(self._later[0][0], self._release) if self._later else None
+        self._timer = asyncio.get_running_loop().call_at(self._later[0][0], self._release)
 
     def _release(self) -> None:
+        self._timer = None
         now = asyncio.get_running_loop().time()
         while self._later and self._later[0][0] <= now:
             due, _, key = heapq.heappop(self._later)
@@ -123,7 +141,8 @@ class Queue(Generic[K]):
             if self._due.get(key) == due:
                 del self._due[key]
                 self.add(key)
-        self._set_timer()
+        if self._later:
+            self._set_timer()
 
 
 async def work(queue: Queue[K], reconcile: Callable[[K], Awaitable[None]]) -> None:

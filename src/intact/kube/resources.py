@@ -1,5 +1,6 @@
 """The kinds of objects that the API serves: where they are, and as what they are read."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -7,11 +8,13 @@ from urllib.parse import quote
 from intact.model.event import Event
 from intact.model.lease import Lease
 from intact.model.namespace import Namespace
+from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget
 from intact.model.workload import Workload
 
 T = TypeVar("T")
+_PLAIN = re.compile(r"[a-zA-Z0-9/._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,10 @@ class Resource(Generic[T]):
         if namespace:
             parts += ["namespaces", namespace]
         parts += [part for part in (self.plural, name, subresource) if part]
+        path = "/" + "/".join(parts)
+        # Names of Kubernetes need no quotes; what does is quoted part by part.
+        if _PLAIN.fullmatch(path) and path.count("/") == len(parts):
+            return path
         return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
@@ -64,6 +71,7 @@ REPLICATION_CONTROLLERS = Resource(
 REPLICA_SETS = Resource(Workload, "apps", "v1", "replicasets", "ReplicaSet")
 DEPLOYMENTS = Resource(Workload, "apps", "v1", "deployments", "Deployment")
 STATEFUL_SETS = Resource(Workload, "apps", "v1", "statefulsets", "StatefulSet")
+PDBS = Resource(PodDisruptionBudget, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PUBS = Resource(
     PodUnavailableBudget,
     "policy.kruise.io",

@@ -10,6 +10,7 @@ class PodAnnotations(View):
     """Those that are read; the others can be large."""
 
     no_protect: str = msgspec.field(default="", name="pub.kruise.io/no-protect")
+    group_size: str = msgspec.field(default="", name="leaderworkerset.sigs.k8s.io/size")
 
 
 class PodMeta(View):
@@ -18,6 +19,7 @@ class PodMeta(View):
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
+    creation_timestamp: str = ""
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
     annotations: PodAnnotations = PodAnnotations()
@@ -29,8 +31,24 @@ class Container(View):
     image: str = ""
 
 
+class SchedulingGroup(View):
+    """Since 1.36."""
+
+    pod_group_name: str = ""
+
+
+class WorkloadReference(View):
+    """Of 1.35."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str = ""
+
+
 class PodSpec(View):
     node_name: str = ""
+    scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
     containers: list[Container] = []
     init_containers: list[Container] = []
     active_deadline_seconds: int | None = None
@@ -42,6 +60,8 @@ class PodSpec(View):
 class PodCondition(View):
     type: str
     status: str
+    reason: str = ""
+    last_transition_time: str | None = None
 
 
 class ContainerStatus(View):

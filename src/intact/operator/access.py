@@ -16,6 +16,7 @@ RBAC = "rbac.authorization.k8s.io"
 OWNERS_ROLE = "intact-owners"
 OWNERS_LABEL = "intact.dev/aggregate-to-owners"
 READ = ["get", "list", "watch"]
+_REGISTRATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
 
 
 def access(namespace: str) -> list[Json]:
@@ -47,17 +48,18 @@ def _cluster_rules() -> list[Json]:
         _rule("*", ["*/scale"], ["get"]),
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
+        _rule("policy", ["poddisruptionbudgets"], READ),
+        _rule("policy", ["poddisruptionbudgets/status"], ["update", "patch"]),
+        # The condition DisruptionTarget of pods that were not evicted after all.
+        _rule("", ["pods/status"], ["patch"]),
+        _rule("scheduling.k8s.io", ["podgroups", "workloads"], READ),
         # As a dry run: whether a namespace's pods are really gated.
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
         # A name cannot be asked for where there is none yet, so creation is not bound to it.
-        _rule("admissionregistration.k8s.io", ["validatingwebhookconfigurations"], ["create"]),
+        _rule("admissionregistration.k8s.io", _REGISTRATIONS, ["create"]),
         {
-            **_rule(
-                "admissionregistration.k8s.io",
-                ["validatingwebhookconfigurations"],
-                [*READ, "update"],
-            ),
+            **_rule("admissionregistration.k8s.io", _REGISTRATIONS, [*READ, "update"]),
             "resourceNames": [registration.NAME],
         },
     ]

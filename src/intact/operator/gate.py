@@ -98,18 +98,18 @@ class Gate:
         """Answer one AdmissionReview."""
         request = _REQUEST.decode(raw)
         if request.sub_resource == "eviction" and request.name == PROBE_NAME:
-            return _denied("the gate is here", PROBE_CAUSE)
+            return denied("the gate is here", PROBE_CAUSE)
         begun = _monotonic()
         try:
             answer = await self._judge(request)
         except KubeError as error:
-            return _denied(f"The gate cannot read from the API server now: {error}", CAUSE)
+            return denied(f"The gate cannot read from the API server now: {error}", CAUSE)
         if (
             request.sub_resource == "eviction"
             and answer.allowed
             and _monotonic() > begun + _TRUSTED
         ):
-            return _denied("It took too long to decide, the pod may be another one now", CAUSE)
+            return denied("It took too long to decide, the pod may be another one now", CAUSE)
         return answer
 
     async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
@@ -214,7 +214,7 @@ class Gate:
         self._tell(asked, claim.entry, decision, claim.mode)
         if claim.mode is Enforcement.WARN:
             warnings.append(decision.message)
-        return _denied(decision.message, CAUSE) if claim.mode is Enforcement.ENFORCE else None
+        return denied(decision.message, CAUSE) if claim.mode is Enforcement.ENFORCE else None
 
     async def _chain(self, pod: Pod) -> Chain:
         """The owners above a pod. One that is too new for its store is asked for: a budget that
@@ -290,7 +290,8 @@ def _monotonic() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _denied(message: str, cause: str) -> AdmissionResponse:
+def denied(message: str, cause: str) -> AdmissionResponse:
+    """As the Eviction API denies."""
     return AdmissionResponse(
         allowed=False,
         status=Status(

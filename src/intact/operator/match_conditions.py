@@ -7,6 +7,7 @@ asked for first.
 
 from typing import Any
 
+from intact.budget.pdb_scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL
 from intact.budget.pods import UNAVAILABLE_LABEL_PREFIX
 
 Condition = dict[str, Any]
@@ -84,3 +85,18 @@ BUDGET_STAYS = {
     "name": "budget-is-not-being-deleted",
     "expression": "!has(object.metadata.deletionTimestamp)",
 }
+
+_LABELLED = f"has(object.metadata.labels) && '{SCOPE_LABEL}' in object.metadata.labels"
+COUNTS_GROUPS = {
+    "name": "budget-counts-groups",
+    "expression": f"{_LABELLED} && object.metadata.labels['{SCOPE_LABEL}'] != '{POD_SCOPE}'",
+}
+"""A selector also matches what had the label: taking it away must work while Intact is down."""
+SCOPED_BY_FIELD = {
+    "name": "budget-counts-groups-by-its-spec",
+    "expression": (
+        f"!({_LABELLED}) && has(object.spec.budgetScope)"
+        f" && object.spec.budgetScope in {list(GROUP_SCOPES)}"
+    ),
+}
+"""Only a server that knows the field can have it."""

@@ -14,6 +14,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from intact.budget.group_gate import Verdict
 from intact.budget.ledger import Decision
 from intact.budget.settings import Enforcement
 from intact.kube.decoding import decoders
@@ -21,9 +22,11 @@ from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
 from intact.operator.gate import Asked
+from intact.operator.pdb import PdbReplica
 from intact.operator.pub import PubReplica
 from intact.operator.pub_index import Entry
 from intact.operator.webhook_server import Handler
+from intact.operator.workqueue_metrics import WorkqueueMetrics
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -35,6 +38,7 @@ class Metrics:
         self._election = election
         self._reflectors: Callable[[], Sequence[Reflector[Any]]] = list
         self._pub: PubReplica | None = None
+        self._pdb: PdbReplica | None = None
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
@@ -51,6 +55,7 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
+        self._workqueues = WorkqueueMetrics(self._registry)
         self._registry.register(self)
 
     def show_reflectors(self, reflectors: Callable[[], Sequence[Reflector[Any]]]) -> None:
@@ -59,12 +64,22 @@ class Metrics:
     def show_pub(self, replica: PubReplica) -> None:
         self._pub = replica
 
+    def show_pdb(self, replica: PdbReplica) -> None:
+        self._pdb = replica
+        self._workqueues.show(replica.recounts)
+        self._workqueues.show(replica.targets)
+
     def observe(self, asked: Asked, _entry: Entry, decision: Decision, mode: Enforcement) -> None:
         """Count a decision of the gate."""
         answer = "allowed"
         if not decision.allowed:
             answer = {"Enforce": "denied", "Warn": "warned", "Audit": "audited"}[mode]
         self._decisions.labels(asked.operation, answer, decision.reason).inc()
+
+    def observe_groups(self, verdict: Verdict) -> None:
+        """Count a decision about an eviction under a PodDisruptionBudget that counts groups."""
+        answer = "allowed" if verdict.allowed else "denied"
+        self._decisions.labels("EVICT", answer, verdict.reason).inc()
 
     def timed(self, review: Handler) -> Handler:
         """The same handler, with its time taken."""
@@ -92,6 +107,10 @@ class Metrics:
         if self._pub is not None:
             yield from _of_budgets(self._pub)
             yield from _of_work(self._pub)
+        yield from self._workqueues.collect()
+        if self._pdb is not None:
+            yield from _of_groups(self._pdb)
+            yield from _of_disruption(self._pdb)
 
     def _of_reflectors(self) -> Iterable[Metric]:
         objects = GaugeMetricFamily(
@@ -172,6 +191,62 @@ def _of_work(pub: PubReplica) -> Iterable[Metric]:
     for queue in (pub.recounts, pub.gatings):
         depth.add_metric([queue.name], len(queue))
     yield depth
+
+
+def _of_groups(pdb: PdbReplica) -> Iterable[Metric]:
+    """By the names of KEP-5682."""
+    scope = pdb.group_scope
+    yield _gauge(
+        "disruption_controller_pdbs_using_pod_grouping",
+        "PodDisruptionBudgets that count groups.",
+        len(scope.entries()),
+    )
+    modes = CounterMetricFamily(
+        "disruption_controller_reconciliations",
+        "Recounts of PodDisruptionBudgets, by what they count.",
+        labels=["mode"],
+    )
+    for mode, number in pdb.reconciliations.items():
+        modes.add_metric([mode], number)
+    yield modes
+    yield _counter(
+        "disruption_controller_pdb_grouping_misconfig",
+        "How often a budget that counts groups was found to be misconfigured.",
+        scope.misconfigured,
+    )
+    yield _counter(
+        "intact_group_recount_writes",
+        "Status writes to PodDisruptionBudgets that count groups.",
+        scope.writes,
+    )
+    yield _counter(
+        "intact_group_recount_conflicts",
+        "Those that came too late and were made again.",
+        scope.conflicts,
+    )
+
+
+def _of_disruption(pdb: PdbReplica) -> Iterable[Metric]:
+    yield _counter(
+        "intact_disruption_writes",
+        "Status writes of the disruption controller.",
+        pdb.disruption.writes,
+    )
+    yield _counter(
+        "intact_disruption_conflicts",
+        "Status writes of the disruption controller that came too late and were made again.",
+        pdb.disruption.conflicts,
+    )
+    yield _counter(
+        "intact_disruption_other_writes",
+        "Status writes to PodDisruptionBudgets by somebody else than us and the API server.",
+        pdb.other_writers.seen,
+    )
+    yield _counter(
+        "intact_disruption_cleared_targets",
+        "Conditions DisruptionTarget that were stale and taken back.",
+        pdb.stale_targets.cleared,
+    )
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

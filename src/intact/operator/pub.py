@@ -14,19 +14,18 @@ from intact.kube.client import Client
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
-from intact.kube.resources import NAMESPACES, PODS, PUBS
+from intact.kube.resources import PUBS
 from intact.kube.store import Key, Store
 from intact.model.namespace import Namespace
-from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.commits import Commits
 from intact.operator.expectations import Expectations
 from intact.operator.gate import Gate, Observe, ignore
 from intact.operator.gating import Gating
-from intact.operator.pub_index import POD_INDEXES, PubIndex
+from intact.operator.pub_index import PubIndex
 from intact.operator.pub_validation import PubValidation
 from intact.operator.recounter import Recounter
-from intact.operator.workloads import BUILT_IN, Workloads
+from intact.operator.watches import Watches
 
 _WORKERS = 16
 
@@ -41,17 +40,18 @@ class PubReplica:
         leads: Callable[[], bool],
         observe: Observe = ignore,
         rng: random.Random | None = None,
+        watches: Watches | None = None,
     ) -> None:
+        """Watches that are given are run by whoever gave them."""
         self._rng = rng or random.Random()
         self._leading = False
-        self.pods: Reflector[Pod] = Reflector(client, PODS, Store(POD_INDEXES), rng=self._rng)
+        self._runs_watches = watches is None
+        self._watches = watches or Watches(client, rng=self._rng)
+        self.pods, self.namespaces = self._watches.pods, self._watches.namespaces
+        self.workloads = self._watches.workloads
         self.budgets: Reflector[PodUnavailableBudget] = Reflector(
             client, PUBS, Store({"namespace": lambda pub: [pub.metadata.namespace]}), rng=self._rng
         )
-        self.namespaces: Reflector[Namespace] = Reflector(
-            client, NAMESPACES, Store(), rng=self._rng
-        )
-        self.workloads = Workloads(client, self.pods.store, rng=self._rng)
         self.index = PubIndex(self.pods.store, self.budgets.store, self.workloads)
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.commits = Commits(client, self.index, now=now)
@@ -85,28 +85,20 @@ class PubReplica:
 
     @property
     def reflectors(self) -> list[Reflector[Any]]:
-        return [self.pods, self.budgets, self.namespaces, *self.workloads.reflectors.values()]
-
-    def _always_followed(self) -> list[Reflector[Any]]:
-        built_in = [self.workloads.reflectors[one.group, one.kind] for one in BUILT_IN]
-        return [self.pods, self.budgets, self.namespaces, *built_in]
+        return [self.budgets, *self._watches.reflectors]
 
     async def run(self) -> None:
         """What every replica does, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for reflector in (self.pods, self.budgets, self.namespaces):
-                group.create_task(reflector.run())
-            group.create_task(self.workloads.run())
+            if self._runs_watches:
+                group.create_task(self._watches.run())
+            group.create_task(self.budgets.run())
             group.create_task(self.events.run())
 
     async def wait_synced(self) -> None:
         """Before this the index is not complete, and nobody may ask it."""
-        for reflector in self._always_followed():
-            await reflector.wait_synced()
-        # A kind that was found on the way may not be ours to follow: it must not hold up the rest.
-        for reflector in self.reflectors:
-            while not reflector.store.synced and reflector.error is None:
-                await asyncio.sleep(0.05)
+        await self.budgets.wait_synced()
+        await self._watches.wait_synced()
 
     async def lead(self) -> None:
         """What the leader does, until cancelled."""

@@ -13,7 +13,7 @@ from intact.budget import pods as pod_facts
 from intact.budget.counts import Counts, Member
 from intact.budget.selector_index import SelectorIndex
 from intact.budget.selectors import Selector, check_selector
-from intact.kube.store import IndexFunction, Key, Store, key_of
+from intact.kube.store import Key, Store, key_of
 from intact.model.meta import OwnerReference
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget, PubSpec
@@ -29,12 +29,6 @@ from intact.operator.workloads import (
     scales_in_groups,
 )
 
-POD_INDEXES: dict[str, IndexFunction[Pod]] = {
-    "namespace": lambda pod: [pod.metadata.namespace],
-    "owner": lambda pod: [pod_facts.controller_uid(pod)],
-    "uid": lambda pod: [pod.metadata.uid],
-}
-"""What the store of pods must be able to look up."""
 _PRUNE_FROM = 1000
 _REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 
@@ -94,7 +88,7 @@ class PubIndex:
         self._prune_at = _PRUNE_FROM
         pods.subscribe(self._pod_changed)
         budgets.subscribe(self._budget_changed)
-        workloads.on_change = self._workload_changed
+        workloads.subscribe(self._workload_changed)
 
     def covering(self, pod: Pod, chain: Chain | None = None) -> list[Entry]:
         """The budgets that cover a pod, as it is now."""

@@ -1,9 +1,11 @@
 """The admission of PodUnavailableBudgets themselves: bad ones are refused with their fields."""
 
+from typing import Any
+
 import msgspec
 
 from intact.budget.validation import FieldError, validate
-from intact.kube.resources import PUBS
+from intact.kube.resources import PUBS, Resource
 from intact.kube.store import Store
 from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
 from intact.model.pub import PodUnavailableBudget
@@ -30,11 +32,14 @@ class PubValidation:
         ]
         verdict = validate(budget, others, old)
         if verdict.errors:
-            return AdmissionResponse(allowed=False, status=_invalid(request.name, verdict.errors))
+            return AdmissionResponse(
+                allowed=False, status=invalid(PUBS, request.name, verdict.errors)
+            )
         return AdmissionResponse(allowed=True, warnings=verdict.warnings)
 
 
-def _invalid(name: str, errors: list[FieldError]) -> Status:
+def invalid(resource: Resource[Any], name: str, errors: list[FieldError]) -> Status:
+    """As the API server refuses what it finds invalid."""
     causes = [
         StatusCause(reason="FieldValueInvalid", message=error.message, field=error.path)
         for error in errors
@@ -44,6 +49,6 @@ def _invalid(name: str, errors: list[FieldError]) -> Status:
         status="Failure",
         code=422,
         reason="Invalid",
-        message=f'{PUBS.kind} "{name}" is invalid: {text}',
-        details=StatusDetails(name=name, group=PUBS.group, kind=PUBS.kind, causes=causes),
+        message=f'{resource.kind} "{name}" is invalid: {text}',
+        details=StatusDetails(name=name, group=resource.group, kind=resource.kind, causes=causes),
     )

@@ -9,14 +9,15 @@ import asyncio
 import base64
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from intact.budget.pdb_scope import POD_SCOPE, SCOPE_LABEL
 from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PUBS, Resource
+from intact.kube.resources import PDBS, PUBS, Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Store
 from intact.model.base import View
@@ -29,6 +30,8 @@ NAME = "intact"
 GATED_LABEL = "intact.dev/gated"
 GATE_PATH = "/gate"
 VALIDATE_PUB_PATH = "/validate/pub"
+VALIDATE_PDB_PATH = "/validate/pdb"
+PDB_STATUS_PATH = "/gate/pdb-status"
 NEVER_GATED = ("kube-system",)
 _TIMEOUT = 10
 _CHECK_EVERY = 300.0
@@ -50,6 +53,14 @@ REGISTRATIONS = Resource(
     "v1",
     "validatingwebhookconfigurations",
     "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+MUTATING = Resource(
+    WebhookConfiguration,
+    "admissionregistration.k8s.io",
+    "v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
     namespaced=False,
 )
 
@@ -81,11 +92,23 @@ class UrlAddress:
 
 Address = ServiceAddress | UrlAddress
 
+IN_GROUPS = {
+    "matchExpressions": [
+        {"key": SCOPE_LABEL, "operator": "Exists"},
+        {"key": SCOPE_LABEL, "operator": "NotIn", "values": [POD_SCOPE]},
+    ]
+}
+"""PodDisruptionBudgets that count groups, or say something that nobody understands."""
+
 
 def webhook_configuration(
-    address: Address, ca_bundle: bytes, exempt_namespaces: Iterable[str] = ()
+    address: Address,
+    ca_bundle: bytes,
+    exempt_namespaces: Iterable[str] = (),
+    served: Collection[str] | None = None,
 ) -> Json:
-    """The whole registration. `exempt_namespaces` are never gated, whatever their labels."""
+    """The validating webhooks. `exempt_namespaces` are never gated, whatever their labels; `served`
+    are the paths that are answered, all if it is None."""
     exempt = sorted({*NEVER_GATED, *exempt_namespaces})
     gated = {
         "matchExpressions": [
@@ -95,28 +118,16 @@ def webhook_configuration(
     }
 
     def webhook(name: str, path: str, rule: Json, *matching: conditions.Condition) -> Json:
-        config = address.client_config(path)
-        config["caBundle"] = base64.b64encode(ca_bundle).decode()
-        return {
-            "name": name,
-            "clientConfig": config,
-            "rules": [{"scope": "Namespaced", **rule}],
-            "failurePolicy": "Fail",
-            "matchPolicy": "Equivalent",
-            "namespaceSelector": gated if path == GATE_PATH else {},
-            "objectSelector": {},
+        found = _webhook(address, ca_bundle, name, path, rule, *matching)
+        if path == GATE_PATH:
             # The gate writes to the ledger, but not for a dry run.
-            "sideEffects": "NoneOnDryRun" if path == GATE_PATH else "None",
-            "timeoutSeconds": _TIMEOUT,
-            "admissionReviewVersions": ["v1"],
-            **({"matchConditions": list(matching)} if matching else {}),
-        }
+            found |= {"namespaceSelector": gated, "sideEffects": "NoneOnDryRun"}
+        return found
 
-    return {
-        "apiVersion": REGISTRATIONS.api_version,
-        "kind": REGISTRATIONS.kind,
-        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "intact"}},
-        "webhooks": [
+    return _configuration(
+        REGISTRATIONS,
+        served,
+        [
             webhook(
                 "pods.gate.intact.dev",
                 GATE_PATH,
@@ -141,7 +152,86 @@ def webhook_configuration(
                 _rule(PUBS.group, PUBS.version, PUBS.plural, "CREATE", "UPDATE"),
                 conditions.BUDGET_STAYS,
             ),
+            {
+                **webhook(
+                    "pdbs.intact.dev",
+                    VALIDATE_PDB_PATH,
+                    _rule(PDBS.group, PDBS.version, PDBS.plural, "CREATE", "UPDATE"),
+                    conditions.BUDGET_STAYS,
+                    conditions.COUNTS_GROUPS,
+                ),
+                "objectSelector": IN_GROUPS,
+            },
         ],
+    )
+
+
+def mutating_configuration(
+    address: Address, ca_bundle: bytes, served: Collection[str] | None = None
+) -> Json:
+    """The mutating webhooks: the status of PodDisruptionBudgets that count groups."""
+    rule = _rule(PDBS.group, PDBS.version, f"{PDBS.plural}/status", "UPDATE")
+    by_label = _webhook(
+        address,
+        ca_bundle,
+        "status.pdbs.intact.dev",
+        PDB_STATUS_PATH,
+        rule,
+        conditions.COUNTS_GROUPS,
+    )
+    by_field = _webhook(
+        address,
+        ca_bundle,
+        "status.scoped.pdbs.intact.dev",
+        PDB_STATUS_PATH,
+        rule,
+        conditions.SCOPED_BY_FIELD,
+    )
+    return _configuration(MUTATING, served, [{**by_label, "objectSelector": IN_GROUPS}, by_field])
+
+
+def _configuration(
+    resource: Resource[WebhookConfiguration], served: Collection[str] | None, webhooks: list[Json]
+) -> Json:
+    def path(webhook: Json) -> str:
+        config = webhook["clientConfig"]
+        found: str = config["service"]["path"] if "service" in config else config["url"]
+        return found
+
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "intact"}},
+        "webhooks": [
+            webhook
+            for webhook in webhooks
+            if served is None or any(path(webhook).endswith(each) for each in served)
+        ],
+    }
+
+
+def _webhook(
+    address: Address,
+    ca_bundle: bytes,
+    name: str,
+    path: str,
+    rule: Json,
+    *matching: conditions.Condition,
+) -> Json:
+    config = address.client_config(path)
+    config["caBundle"] = base64.b64encode(ca_bundle).decode()
+    return {
+        "name": name,
+        "clientConfig": config,
+        "rules": [{"scope": "Namespaced", **rule}],
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "sideEffects": "None",
+        "timeoutSeconds": _TIMEOUT,
+        "admissionReviewVersions": ["v1"],
+        **({"matchConditions": list(matching)} if matching else {}),
     }
 
 
@@ -157,11 +247,17 @@ def _rule(group: str, version: str, resource: str, *operations: str) -> Json:
 class Registration:
     """One registration, as `wanted` says it should be at each moment."""
 
-    def __init__(self, client: Client, wanted: Callable[[], Json]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        wanted: Callable[[], Json],
+        resource: Resource[WebhookConfiguration] = REGISTRATIONS,
+    ) -> None:
         self.error: str | None = None
         """Why it may not be as it should be; None while all is well."""
         self._client = client
         self._wanted = wanted
+        self._resource = resource
         self._stored: tuple[Json, list[Json]] | None = None
         self._woken = asyncio.Event()
         self._backoff = Backoff(first=0.2, most=30.0)
@@ -176,10 +272,10 @@ class Registration:
         for _ in range(_ATTEMPTS):
             wanted = self._wanted()
             try:
-                found = await self._client.get(REGISTRATIONS, NAME)
+                found = await self._client.get(self._resource, NAME)
             except NotFound:
                 try:
-                    answer = await self._client.create(REGISTRATIONS, wanted)
+                    answer = await self._client.create(self._resource, wanted)
                 except AlreadyExists:
                     continue
             else:
@@ -188,23 +284,23 @@ class Registration:
                 version = found.metadata.resource_version
                 body = wanted | {"metadata": wanted["metadata"] | {"resourceVersion": version}}
                 try:
-                    answer = await self._client.update(REGISTRATIONS, body, NAME)
+                    answer = await self._client.update(self._resource, body, NAME)
                 except (Conflict, NotFound):
                     continue
                 if answer.metadata.resource_version == version:
                     self._stored = (wanted, answer.webhooks or [])
                     return False
             self._stored = (wanted, answer.webhooks or [])
-            log.info("the webhook registration %s has been written", NAME)
+            log.info("the %s %s has been written", self._resource.kind, NAME)
             return True
-        raise KubeError(f"the webhook registration {NAME} changes faster than it can be written")
+        raise KubeError(f"the {self._resource.kind} {NAME} changes faster than it can be written")
 
     async def keep_registered(self) -> None:
         """Runs, on the leader, until cancelled: edits and deletions are undone as they are seen."""
         store: Store[WebhookConfiguration] = Store()
         store.subscribe(lambda _old, _new: self.recheck())
         reflector = Reflector(
-            self._client, REGISTRATIONS, store, fields=f"metadata.name={NAME}", rng=self._rng
+            self._client, self._resource, store, fields=f"metadata.name={NAME}", rng=self._rng
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
@@ -220,7 +316,7 @@ class Registration:
             except KubeError as error:
                 failures += 1
                 if self.error != str(error):
-                    log.warning("the webhook registration %s: %s", NAME, error)
+                    log.warning("the %s %s: %s", self._resource.kind, NAME, error)
                 self.error = str(error)
                 await asyncio.sleep(self._backoff.delay(failures, self._rng))
                 continue

@@ -19,22 +19,28 @@ from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS
-from intact.kube.store import Store
 from intact.operator import health
 from intact.operator.errors import StartError
 from intact.operator.install import install
 from intact.operator.metrics import Metrics
 from intact.operator.names import LEASE
+from intact.operator.pdb import PdbReplica
 from intact.operator.pub import PubReplica
-from intact.operator.registration import GATE_PATH, VALIDATE_PUB_PATH
+from intact.operator.registration import (
+    GATE_PATH,
+    PDB_STATUS_PATH,
+    VALIDATE_PDB_PATH,
+    VALIDATE_PUB_PATH,
+)
+from intact.operator.watches import Watches
 from intact.operator.webhook_server import Handler
 from intact.operator.webhooks import Webhooks
 
 log = logging.getLogger(__name__)
 
 
-CONTROLLERS = ("pub",)
+CONTROLLERS = ("pub", "pdb", "disruption")
+DEFAULT_CONTROLLERS = ("pub", "pdb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Options:
     """Where admission reviews are answered; None if they are not."""
     webhook_service: tuple[str, str] | None = None
     """Namespace and name of the Service in front of it."""
-    controllers: tuple[str, ...] = CONTROLLERS
+    controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
     install: bool = False
 
 
@@ -77,8 +83,9 @@ class _House:
 
     def __init__(self, client: Client, options: Options, election: Election, identity: str) -> None:
         self._election = election
+        self._watches = Watches(client)
         self._pub: PubReplica | None = None
-        self._pods: Reflector[Any] = Reflector(client, PODS, Store())
+        self._pdb: PdbReplica | None = None
         self.webhooks: Webhooks | None = None
         self.metrics = Metrics(election)
         handlers: dict[str, Handler] = {}
@@ -89,23 +96,50 @@ class _House:
                 now=_now,
                 leads=lambda: election.leads,
                 observe=self.metrics.observe,
+                watches=self._watches,
             )
             handlers[GATE_PATH] = self.metrics.timed(self._pub.gate.review)
             handlers[VALIDATE_PUB_PATH] = self._pub.validation.review
             self.metrics.show_pub(self._pub)
+        groups, disruption = ("pdb" in options.controllers, "disruption" in options.controllers)
+        if groups or disruption:
+            self._pdb = PdbReplica(
+                client,
+                identity,
+                now=_now,
+                leads=lambda: election.leads,
+                groups=groups,
+                disruption=disruption,
+                watches=self._watches,
+                observe=self.metrics.observe_groups,
+            )
+            self.metrics.show_pdb(self._pdb)
+        if self._pdb is not None and groups:
+            handlers[PDB_STATUS_PATH] = self.metrics.timed(self._pdb.status_gate.review)
+            handlers[VALIDATE_PDB_PATH] = self._pdb.validation.review
         self.metrics.show_reflectors(self.reflectors)
-        if options.webhook is not None and self._pub is not None:
+        if options.webhook is not None and handlers:
             self.webhooks = Webhooks(
                 client,
                 options.config.namespace,
                 handlers,
                 options.webhook,
                 options.webhook_service,
-                self._pub.wait_synced,
+                self._wait_synced,
             )
 
     def reflectors(self) -> list[Reflector[Any]]:
-        return self._pub.reflectors if self._pub else [self._pods]
+        own: list[Reflector[Any]] = [each.budgets for each in self._replicas()]
+        if self._pdb is not None:
+            own += self._pdb.sources.reflectors.values()
+        return [*own, *self._watches.reflectors]
+
+    async def _wait_synced(self) -> None:
+        for each in self._replicas():
+            await each.wait_synced()
+
+    def _replicas(self) -> list[PubReplica | PdbReplica]:
+        return [each for each in (self._pub, self._pdb) if each is not None]
 
     def checks(self) -> dict[str, health.Check]:
         """One line of /readyz for each. Kinds that are found later are not waited for."""
@@ -120,7 +154,7 @@ class _House:
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
         """What runs in the background."""
-        parts = [self._pub.run() if self._pub else self._pods.run()]
+        parts = [self._watches.run(), *(each.run() for each in self._replicas())]
         if self.webhooks is not None:
             parts.append(self.webhooks.run())
         return [*parts, self._election.run(self._lead)]
@@ -129,10 +163,8 @@ class _House:
         async with asyncio.TaskGroup() as group:
             if self.webhooks is not None:
                 group.create_task(self.webhooks.keep_registered())
-            if self._pub is not None:
-                group.create_task(self._pub.lead())
-            else:
-                await asyncio.Event().wait()
+            for each in self._replicas():
+                group.create_task(each.lead())
 
 
 def _problem_of(reflector: Reflector[Any]) -> str | None:

@@ -12,7 +12,7 @@ from intact.operator.crds import definitions
 from intact.operator.install import CRDS
 from intact.operator.manifests import manifests
 from intact.operator.names import LABELS, LEASE
-from intact.operator.registration import GATED_LABEL, NAME, REGISTRATIONS
+from intact.operator.registration import GATED_LABEL, MUTATING, NAME, REGISTRATIONS
 
 Say = Callable[[str], None]
 _GONE_WITHIN = 90.0
@@ -49,7 +49,8 @@ async def uninstall(
 
 
 async def _open_the_gate(client: Client, say: Say) -> None:
-    await _delete(client, REGISTRATIONS, {"name": NAME}, say)
+    for resource in (REGISTRATIONS, MUTATING):
+        await _delete(client, resource, {"name": NAME}, say)
     gated = await client.list(NAMESPACES, labels=GATED_LABEL)
     for namespace in gated.items:
         name = namespace.metadata.name

@@ -10,10 +10,13 @@ from intact.kube.errors import KubeError
 from intact.kube.retry import Backoff
 from intact.operator.certificates import Certificates, service_names
 from intact.operator.registration import (
+    MUTATING,
+    PDB_STATUS_PATH,
     Address,
     Registration,
     ServiceAddress,
     UrlAddress,
+    mutating_configuration,
     webhook_configuration,
 )
 from intact.operator.webhook_server import Handler, serving_webhooks
@@ -47,19 +50,27 @@ class Webhooks:
         # Outside a cluster the operator has no pods of its own that it could lock out.
         self._exempt = () if service is None else (namespace,)
         self.certificates = Certificates(client, namespace, names)
-        self.registration = Registration(client, self._wanted)
+        self.registrations = [Registration(client, self._validating)]
+        if PDB_STATUS_PATH in handlers:
+            self.registrations.append(Registration(client, self._mutating, MUTATING))
         self._serving = asyncio.Event()
         self._rng = random.Random()
-        self.certificates.subscribe(self.registration.recheck)
+        for registration in self.registrations:
+            self.certificates.subscribe(registration.recheck)
 
-    def _wanted(self) -> dict[str, object]:
-        return webhook_configuration(self._address, self.certificates.ca_bundle, self._exempt)
+    def _validating(self) -> dict[str, object]:
+        bundle = self.certificates.ca_bundle
+        return webhook_configuration(self._address, bundle, self._exempt, self._handlers)
+
+    def _mutating(self) -> dict[str, object]:
+        return mutating_configuration(self._address, self.certificates.ca_bundle, self._handlers)
 
     def problem(self) -> str | None:
         """None while reviews are answered and the registration is as it should be."""
         if not self._serving.is_set():
             return self.certificates.error or "not served yet"
-        return self.certificates.error or self.registration.error
+        errors = (registration.error for registration in self.registrations)
+        return self.certificates.error or next(filter(None, errors), None)
 
     async def run(self) -> None:
         """Answers reviews until cancelled; those that are running then are finished."""
@@ -88,4 +99,6 @@ class Webhooks:
     async def keep_registered(self) -> None:
         """The leader's part: registered once there is somebody to answer."""
         await self._serving.wait()
-        await self.registration.keep_registered()
+        async with asyncio.TaskGroup() as group:
+            for registration in self.registrations:
+                group.create_task(registration.keep_registered())

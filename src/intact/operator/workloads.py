@@ -28,13 +28,14 @@ from intact.kube.resources import (
 )
 from intact.kube.store import Store
 from intact.model.base import View
-from intact.model.meta import OwnerReference
+from intact.model.meta import ObjectMeta, OwnerReference
 from intact.model.pod import Pod
 from intact.model.workload import Workload
 
 log = logging.getLogger(__name__)
 
 GroupKind = tuple[str, str]
+Handler = Callable[[GroupKind, Workload | None, Workload | None], None]
 BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 _POD: GroupKind = ("", "Pod")
 # They own pods and are not followed: their pods count as what is there.
@@ -78,15 +79,14 @@ class Workloads:
         self, client: Client, pods: Store[Pod], *, rng: random.Random | None = None
     ) -> None:
         self._rng = rng or random.Random()
-        self.on_change: Callable[[GroupKind, Workload | None, Workload | None], None] = (
-            lambda _kind, _old, _new: None
-        )
         self.reflectors: dict[GroupKind, Reflector[Workload]] = {}
         self._client = client
         self._pods = pods
+        self._handlers: list[Handler] = []
         self._scales: dict[str, tuple[int, int]] = {}
         self._scaled: dict[GroupKind, bool] = {}
         self._unknown: dict[GroupKind, str] = {}
+        self._looked_for: set[GroupKind] = set()
         self._discovering = asyncio.Event()
         for resource in BUILT_IN:
             self._follow(resource)
@@ -107,7 +107,12 @@ class Workloads:
     def _changed(self, kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
         if new is None and old is not None:
             self._scales.pop(old.metadata.uid, None)
-        self.on_change(kind, old, new)
+        for handler in self._handlers:
+            handler(kind, old, new)
+
+    def subscribe(self, handler: Handler) -> None:
+        """Call this with every change of a workload from now on."""
+        self._handlers.append(handler)
 
     async def run(self) -> None:
         """Follow all kinds, also those that are found on the way."""
@@ -195,14 +200,18 @@ class Workloads:
     async def _discover(self) -> None:
         for key, api_version in list(self._unknown.items()):
             try:
-                resource, scaled = await _find_resource(self._client, api_version, key[1])
+                await self._look_for(key, api_version)
             except KubeError as error:
                 log.warning("cannot find out about %s of %s: %s", key[1], api_version, error)
-                continue
-            if resource is not None:
-                self._scaled[key] = scaled
-                self._follow(resource)
-                del self._unknown[key]
+
+    async def _look_for(self, key: GroupKind, api_version: str) -> None:
+        resource, scaled = await _find_resource(self._client, api_version, key[1])
+        self._looked_for.add(key)
+        # Somebody else may have found it meanwhile.
+        if resource is not None and self._unknown.pop(key, None) is not None:
+            self._scaled[key] = scaled
+            self._follow(resource)
+            self._discovering.set()
 
     def has_scale(self, kind: GroupKind) -> bool:
         return self._scaled.get(kind, False)
@@ -231,6 +240,10 @@ class Workloads:
         """How many pods (of a LeaderWorkerSet: groups) it wants."""
         if workload.metadata.deletion_timestamp is not None:
             return 0
+        return await self.scale(kind, workload)
+
+    async def scale(self, kind: GroupKind, workload: Workload) -> int:
+        """What its scale says, also while it is being deleted."""
         reflector = self.reflectors[kind]
         if reflector.resource in BUILT_IN:
             return 1 if workload.spec.replicas is None else workload.spec.replicas
@@ -243,12 +256,33 @@ class Workloads:
             known = self._scales[meta.uid] = (meta.generation, scale.spec.replicas or 0)
         return known[1]
 
+    async def ask_scale(self, kind: GroupKind, namespace: str, name: str) -> tuple[str, int] | None:
+        """UID and scale as the API has them now, for what is not in a store."""
+        try:
+            scale = await self._client.get(
+                _as_scale(self.reflectors[kind].resource), name, namespace, subresource="scale"
+            )
+        except NotFound:
+            return None
+        return scale.metadata.uid, scale.spec.replicas or 0
+
+    async def discover(self, group: str, kind: str, api_version: str) -> Resource[Workload] | None:
+        """The resource of a kind, which is followed from then on; None if the server does not know
+        it. A kind is asked for at once when it is first named, and now and then after that."""
+        key = (group, kind)
+        self.learn(group, kind, api_version)
+        if key in self._unknown and key not in self._looked_for:
+            await self._look_for(key, api_version)
+        reflector = self.reflectors.get(key)
+        return reflector.resource if reflector else None
+
 
 class _ScaleSpec(View):
     replicas: int | None = None
 
 
 class _Scale(View):
+    metadata: ObjectMeta = ObjectMeta()
     spec: _ScaleSpec = _ScaleSpec()
 
 
@@ -296,7 +330,9 @@ async def _find_resource(
     if not names or "list" not in names[0]["verbs"] or "watch" not in names[0]["verbs"]:
         return None, False
     plural = names[0]["name"]
-    scaled = any(entry["name"] == f"{plural}/scale" for entry in resources)
+    scaled = any(
+        entry["name"] == f"{plural}/scale" and entry["kind"] == "Scale" for entry in resources
+    )
     found = Resource(
         Workload,
         group if slash else "",

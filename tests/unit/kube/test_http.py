@@ -328,15 +328,15 @@ class TestFailures:
     ) -> None:
         """It is for the client to say what may be sent again."""
         fine = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-        request = Request(method, "/x", body=b"" if method == "GET" else b"{}")
+        body = b"" if method == "GET" else b"{}"
         async with (
             answering(fine, b"") as (server, asked),
             transport_of(Config(server)) as transport,
         ):
-            await transport.send(GET)
+            await transport.send(Request(method, "/x", body=body))
             with pytest.raises(Unreachable):
-                await transport.send(request)
-        assert asked == [b"GET /version HTTP/1.1", f"{method} /x HTTP/1.1".encode()]
+                await transport.send(Request(method, "/y", body=body))
+        assert asked == [f"{method} /{path} HTTP/1.1".encode() for path in "xy"]
 
 
 class TestStreams:

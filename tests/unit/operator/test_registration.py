@@ -35,7 +35,8 @@ def test_by_url() -> None:
 
 
 def path_of(webhook: dict[str, Any]) -> str:
-    return "/validate/pub" if webhook["name"] == "budgets.intact.dev" else "/gate"
+    paths = {"budgets.intact.dev": "/validate/pub", "pdbs.intact.dev": "/validate/pdb"}
+    return paths.get(webhook["name"], "/gate")
 
 
 def test_by_url_with_an_ipv6_address() -> None:

@@ -1,0 +1,274 @@
+"""What a change of readiness costs the disruption controller: Intact's, and Kubernetes' own.
+
+Both see the same pods and the same changes, one after the other; nothing else changes anything in
+the cluster. See docs/benchmarks.md.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from bench import bars, table
+from bench.bars import Bar
+from bench.child import BenchError
+from bench.pods import readiness
+from bench.pub_setup import all_of, fill, pod_name
+from bench.replica import Replica
+from bench.table import Row, count, megabytes, seconds
+from bench.usage import Usage, usage
+from devcluster.cluster import Cluster
+from devcluster.components import CONTROLLER_MANAGER, KWOK, SCHEDULER
+from devcluster.errors import DevclusterError
+from intact.kube.client import Client, PatchType
+from intact.kube.config import from_kubeconfig
+from intact.kube.http import HttpTransport
+from intact.kube.reflector import Reflector
+from intact.kube.resources import PDBS, untyped
+from intact.kube.store import Store
+from intact.model.pdb import PodDisruptionBudget
+
+CPU_BAR = 0.0005
+"""Seconds for each change, at every size."""
+RATIO_BAR = 0.1
+"""Of the peer's CPU time, at the largest size."""
+BEHIND_BAR = 2.0
+MEMORY_BAR = 1.0
+PODS_EACH = 20
+MIN_AVAILABLE = "50%"
+FLAGS = {CONTROLLER_MANAGER: ["--controllers=disruption-controller"]}
+_NAMESPACE = "team"
+_ALL_PODS = untyped("", "v1", "pods", "Pod")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one contestant took at one size."""
+
+    begun: Usage
+    ended: Usage
+    events: int
+    writes: int
+    behind: float
+    """Seconds from the answer to the last change until every budget shows it."""
+
+    @property
+    def cpu_per_event(self) -> float:
+        return (self.ended.cpu - self.begun.cpu) / self.events
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--budgets", type=int, nargs="+", default=[100, 300, 1000])
+    parser.add_argument("--events", type=int, default=2000)
+    arguments = parser.parse_args()
+    if min(arguments.budgets) < 1 or arguments.events < 1:
+        parser.error("at least one budget and one event are needed")
+    results: list[tuple[int, Result, Result]] = []
+    try:
+        for budgets in arguments.budgets:
+            without = [CONTROLLER_MANAGER, SCHEDULER, KWOK]
+            with Cluster(flags=FLAGS, without=without) as cluster:
+                ours, theirs = asyncio.run(measure(cluster, budgets, arguments.events))
+            results.append((budgets, ours, theirs))
+            _show(budgets, arguments.events, ours, theirs)
+    except (BenchError, DevclusterError) as error:
+        print(f"FAIL: {error}")
+        return 1
+    checks = _bars(results)
+    print(f"\n{bars.render(checks)}")
+    passed = all(check.passed for check in checks)
+    print("\nPASS" if passed else "\nFAIL")
+    return 0 if passed else 1
+
+
+def _show(budgets: int, events: int, ours: Result, theirs: Result) -> None:
+    pods = budgets * PODS_EACH
+    print(f"\n{events:,} changes of readiness, {pods:,} pods / {budgets:,} budgets\n")
+    rows = [
+        Row("CPU per change", ours.cpu_per_event, theirs.cpu_per_event, milliseconds),
+        Row("behind the last change", ours.behind, theirs.behind, seconds, compared=False),
+        Row("status writes", ours.writes, theirs.writes, count),
+        Row("memory after the changes", ours.ended.rss, theirs.ended.rss, megabytes),
+        Row("memory, peak", ours.ended.peak, theirs.ended.peak, megabytes),
+    ]
+    print(table.render(rows, "Intact", "Kubernetes"), flush=True)
+
+
+def _bars(results: list[tuple[int, Result, Result]]) -> list[Bar]:
+    checks = []
+    for budgets, ours, theirs in results:
+        size = f"{budgets * PODS_EACH:,} pods"
+        checks += [
+            Bar(f"{size}: CPU per change", ours.cpu_per_event, CPU_BAR, milliseconds),
+            Bar(f"{size}: behind the last change", ours.behind, BEHIND_BAR, seconds),
+            Bar(f"{size}: memory, of the peer's", ours.ended.rss / theirs.ended.rss, 1.0, ratio),
+        ]
+    budgets, ours, theirs = max(results, key=lambda one: one[0])
+    share = ours.cpu_per_event / theirs.cpu_per_event
+    name = f"{budgets * PODS_EACH:,} pods: CPU per change, of the peer's"
+    return [*checks, Bar(name, share, RATIO_BAR, ratio)]
+
+
+async def measure(cluster: Cluster, budgets: int, events: int) -> tuple[Result, Result]:
+    """Ours and the peer's."""
+    pods = budgets * PODS_EACH
+    async with Client(HttpTransport(from_kubeconfig([cluster.kubeconfig]))) as client:
+        _progress(f"creating {pods:,} pods and {budgets:,} budgets")
+        await fill(client, _NAMESPACE, budgets, PODS_EACH)
+        await all_of(range(budgets), lambda number: _protect(client, number))
+        _progress("kube-controller-manager")
+        cluster.start(CONTROLLER_MANAGER)
+        pid = cluster.pid(CONTROLLER_MANAGER)
+        theirs = await _run(client, budgets, events, 0, lambda: usage(pid))
+        cluster.stop(CONTROLLER_MANAGER)
+        _progress("Intact")
+        with Replica(cluster, "intact", "--controllers=disruption") as replica:
+            replica.wait_ready()
+            ours = await _run(client, budgets, events, events, replica.usage)
+            # Whoever lost its watch and listed again has not seen every change.
+            if replica.metrics()['intact_reflector_lists_total{resource="pods"}'] != 1:
+                raise BenchError("the pods were listed again in the middle of the changes")
+        return ours, theirs
+
+
+async def _protect(client: Client, number: int) -> None:
+    name = f"set-{number}"
+    spec = {"selector": {"matchLabels": {"app": name}}, "minAvailable": MIN_AVAILABLE}
+    body = {"apiVersion": PDBS.api_version, "kind": PDBS.kind, "metadata": {"name": name}}
+    await client.create(PDBS, body | {"spec": spec}, _NAMESPACE)
+
+
+async def _run(
+    client: Client, budgets: int, events: int, first: int, used: Callable[[], Usage]
+) -> Result:
+    """`first` is the number of the first change: where the one before has ended."""
+    pods = budgets * PODS_EACH
+    async with _shown(client) as shown:
+        await shown.until(_unready(budgets, first), within=300)
+        # A new budget was written by nobody yet, and an old one by the one before.
+        await _quiet(used)
+        writes, begun = shown.writes, used()
+
+        async def one(number: int) -> None:
+            turn, place = divmod(number, pods)
+            await client.patch(
+                _ALL_PODS,
+                {"status": readiness(turn)},
+                pod_name(_spread(place, budgets)),
+                _NAMESPACE,
+                type=PatchType.STRATEGIC,
+                subresource="status",
+                field_manager="kubelet",
+            )
+
+        await all_of(range(first, first + events), one)
+        sent = time.monotonic()
+        at = await shown.until(_unready(budgets, first + events), within=300)
+        await _quiet(used)
+        return Result(begun, used(), events, shown.writes - writes, max(0.0, at - sent))
+
+
+def _unready(budgets: int, events: int) -> dict[str, int]:
+    """Pods that are not ready after so many changes, by budget."""
+    pods = budgets * PODS_EACH
+    turns, rest = divmod(events, pods)
+    unready = {f"set-{number}": 0 for number in range(budgets)}
+    for place in range(pods):
+        if (turns + (place < rest)) % 2:
+            unready[f"set-{_spread(place, budgets) // PODS_EACH}"] += 1
+    return unready
+
+
+def _spread(place: int, budgets: int) -> int:
+    """One budget after the other gets a change: what is near in time is far apart in pods."""
+    number, budget = divmod(place, budgets)
+    return budget * PODS_EACH + number
+
+
+class _Shown:
+    """What the budgets show, as a watch tells it."""
+
+    def __init__(self, client: Client) -> None:
+        self.writes = 0
+        self.reflector = Reflector(client, PDBS, Store[PodDisruptionBudget]())
+        self.reflector.store.subscribe(self._changed)
+        self._healthy: dict[str, int] = {}
+        self._wanted: dict[str, int] = {}
+        self._wrong: set[str] = set()
+        self._right = asyncio.Event()
+
+    def _changed(self, _old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> None:
+        if new is None:
+            return
+        self.writes += 1
+        name, status = new.metadata.name, new.status
+        counted = status.observed_generation == new.metadata.generation
+        self._healthy[name] = status.current_healthy if counted else -1
+        self._compare(name)
+
+    def _compare(self, name: str) -> None:
+        if self._healthy.get(name) == self._wanted.get(name):
+            self._wrong.discard(name)
+        else:
+            self._wrong.add(name)
+        if not self._wrong:
+            self._right.set()
+
+    async def until(self, unready: dict[str, int], within: float) -> float:
+        """When every budget shows exactly so many of its pods as unhealthy."""
+        self._wanted = {name: PODS_EACH - number for name, number in unready.items()}
+        self._right.clear()
+        self._wrong = set(self._wanted)
+        for name in self._wanted:
+            self._compare(name)
+        try:
+            async with asyncio.timeout(within):
+                await self._right.wait()
+        except TimeoutError:
+            raise BenchError(f"{len(self._wrong)} budgets are not as they should be") from None
+        return time.monotonic()
+
+
+@asynccontextmanager
+async def _shown(client: Client) -> AsyncGenerator[_Shown, None]:
+    shown = _Shown(client)
+    task = asyncio.create_task(shown.reflector.run())
+    try:
+        await shown.reflector.wait_synced()
+        yield shown
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _quiet(used: Callable[[], Usage]) -> None:
+    """Wait until a process has nothing to do any more: less than a tenth of a second."""
+    before = used().cpu
+    async with asyncio.timeout(300):
+        while True:
+            await asyncio.sleep(1)
+            now = used().cpu
+            if now - before < 0.05:
+                return
+            before = now
+
+
+def milliseconds(value: float) -> str:
+    return f"{value * 1e3:.3f} ms"
+
+
+def ratio(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _progress(message: str) -> None:
+    print(f"bench: {message}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

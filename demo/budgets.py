@@ -1,0 +1,97 @@
+"""The budget over all shards, at most one of them down: as a budget of Intact's own kind, or as a
+native PodDisruptionBudget with one label."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from demo.shards import GROUP_KEY, LABELS, NAMESPACE, PODS_EACH
+from demo.view import BudgetView
+from intact.budget.conditions import WORKING
+from intact.budget.group_settings import GROUP_LABEL_KEY, MIN_READY_REPLICAS, REPLICAS
+from intact.budget.pdb_scope import SCOPE_LABEL
+from intact.kube.resources import PDBS, PUBS, Resource
+from intact.model.pdb import PodDisruptionBudget
+from intact.model.pub import PodUnavailableBudget
+
+NAME = "llm"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A kind of budget, and what to make of it."""
+
+    scenario: str
+    resource: Resource[Any]
+    short: str
+    """As kubectl takes it."""
+    body: Json
+    figures: Callable[[Any], BudgetView | None]
+    """None while nobody holds it."""
+    alone: Json | None = None
+    """What it has to say when Intact is gone, where it then counts pods."""
+
+
+def _figures_of_pub(budget: PodUnavailableBudget) -> BudgetView | None:
+    status = budget.status
+    if not any(each.type == WORKING and each.status == "True" for each in status.conditions):
+        return None
+    return BudgetView(
+        allowed=status.unavailable_allowed,
+        current=status.current_available,
+        desired=status.desired_available,
+        total=status.total_replicas,
+    )
+
+
+def _figures_of_pdb(budget: PodDisruptionBudget) -> BudgetView | None:
+    text = budget.metadata.annotations.get(REPLICAS)
+    if text is None:
+        return None
+    counters = json.loads(text)
+    return BudgetView(
+        allowed=counters["disruptionsAllowedReplicas"],
+        current=counters["currentHealthyReplicas"],
+        desired=counters["desiredHealthyReplicas"],
+        total=counters["expectedReplicas"],
+    )
+
+
+PUB = Held(
+    "drain",
+    PUBS,
+    "pub",
+    {
+        "apiVersion": PUBS.api_version,
+        "kind": PUBS.kind,
+        "metadata": {"name": NAME, "namespace": NAMESPACE},
+        "spec": {
+            "selector": {"matchLabels": LABELS},
+            "maxUnavailable": 1,
+            "podGroupPolicy": {"groupLabelKey": GROUP_KEY, "minReadyReplicas": PODS_EACH},
+        },
+    },
+    _figures_of_pub,
+)
+
+NATIVE = Held(
+    "pdb",
+    PDBS,
+    "pdb",
+    {
+        "apiVersion": PDBS.api_version,
+        "kind": PDBS.kind,
+        "metadata": {
+            "name": NAME,
+            "namespace": NAMESPACE,
+            "labels": {SCOPE_LABEL: "Workload"},
+            "annotations": {GROUP_LABEL_KEY: GROUP_KEY, MIN_READY_REPLICAS: str(PODS_EACH)},
+        },
+        "spec": {"selector": {"matchLabels": LABELS}, "maxUnavailable": 1},
+    },
+    _figures_of_pdb,
+    # As people write it who have nothing but pods to count: as many as one shard has.
+    {"metadata": {"labels": {SCOPE_LABEL: None}}, "spec": {"maxUnavailable": PODS_EACH}},
+)

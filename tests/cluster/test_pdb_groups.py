@@ -1,0 +1,314 @@
+"""Native PodDisruptionBudgets in groups: KEP-5682's stories and its e2e plan, on a server that has
+never heard of it, beside all controllers of kube-controller-manager."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from intact.model.pdb import PodDisruptionBudget
+from tests.support.group_space import (
+    SCOPE,
+    Groups,
+    condition,
+    group_house,
+    open_groups,
+    replicas,
+)
+from tests.support.objects import PDBS, PODS
+from tests.support.pub_space import (
+    UNREADY,
+    Space,
+    eventually,
+    groups_down,
+    open_space,
+)
+
+house = pytest.fixture(scope="module")(group_house)
+space = pytest.fixture(open_space)
+groups = pytest.fixture(open_groups)
+
+
+def spread(group: str, count: int, *nodes: str) -> dict[str, str]:
+    """So many pods of a group over these nodes."""
+    return {f"{group}-{number}": nodes[number % len(nodes)] for number in range(count)}
+
+
+async def two_pod_groups(groups: Groups) -> dict[str, int]:
+    """As in the e2e plan: node-0 holds two pods of each."""
+    await groups.workload()
+    for name in ("red", "blue"):
+        await groups.pod_group(name)
+        await groups.pods_of(name, spread(name, 3, "node-0", "node-1"))
+    return {"red": 3, "blue": 3}
+
+
+async def test_the_e2e_plan_of_the_kep(space: Space, groups: Groups) -> None:
+    need = await two_pod_groups(groups)
+    await groups.budget(minAvailable=1)
+    found = await groups.counted(allowed=1, healthy=2)
+    assert replicas(found) == {
+        "disruptionsAllowedReplicas": 1,
+        "currentHealthyReplicas": 2,
+        "desiredHealthyReplicas": 1,
+        "expectedReplicas": 2,
+    }
+    status = found.status
+    assert (status.current_healthy, status.desired_healthy, status.expected_pods) == (6, 3, 6)
+    assert status.disruptions_allowed == 3
+    assert condition(found, "DisruptionAllowed")[:2] == ("True", "SufficientReplicas")
+    assert condition(found, "BudgetConfigured")[:2] == ("True", "ValidConfig")
+
+    async with space.watched() as watched:
+        async with space.drain("node-0") as drain:
+            await drain.says(r"(?s)will retry.*will retry")
+            found = await groups.counted(allowed=0, healthy=1)
+            assert condition(found, "DisruptionAllowed")[:2] == ("False", "InsufficientReplicas")
+            [down] = groups_down(watched.states[-1], "group", need)
+            # Both pods of the group that is down anyway have gone, and nothing of the other.
+            gone = {f"{down}-0", f"{down}-2"}
+            await space.until(f"{gone} to be gone", gone.isdisjoint)
+            assert len(await on_node(space, "node-0")) == 2
+            await groups.edit(spec={"minAvailable": 0})
+            assert await drain.ended() == 0, drain.said
+        assert await on_node(space, "node-0") == []
+    assert "cannot go now: the disruption budget llm has 1 of 2 groups available" in drain.said
+
+
+async def on_node(space: Space, node: str) -> list[str]:
+    page = await space.client.list(PODS, space.namespace, fields=f"spec.nodeName={node}")
+    return [one["metadata"]["name"] for one in page.items]
+
+
+async def test_story_1_ten_groups_of_which_nine_stay(space: Space, groups: Groups) -> None:
+    await groups.workload(need=8)
+    names = [f"g{number}" for number in range(10)]
+    async with asyncio.TaskGroup() as making:
+        for name in names:
+            making.create_task(a_group(groups, name, need=8, pods=9 if name == "g0" else 8))
+    await groups.budget(minAvailable=9)
+    found = await groups.counted(allowed=1, healthy=10, current_healthy=81)
+    assert found.status.desired_healthy == 72
+    # One that is more than needed, and one whole group.
+    assert found.status.disruptions_allowed == 1 + 8
+
+    # Surplus: costs nothing.
+    assert (await space.evict("g0-0")).code == 201
+    await groups.counted(allowed=1, healthy=10, disruptions_allowed=8)
+    # At its limit: costs one. Then the rest of that group is free.
+    assert (await space.evict("g0-1")).code == 201
+    await groups.counted(allowed=0, healthy=9, disruptions_allowed=7)
+    assert (await space.evict("g0-2")).code == 201
+    # Any other group has to stay.
+    denied = await space.evict("g1-0")
+    assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
+    assert "Pod g1-0 of group 'g1' cannot go now" in denied.message
+    assert "9 of 10 groups available and 9 must stay so. It waits for g0" in denied.message
+    assert (await space.evict("g0-3")).code == 201
+
+
+async def a_group(groups: Groups, name: str, need: int, pods: int) -> None:
+    await groups.pod_group(name, need)
+    await groups.pods_of(name, spread(name, pods, "node-0", "node-1", "node-2"))
+
+
+async def test_story_3_pods_without_a_reference(space: Space, groups: Groups) -> None:
+    await space.pods("a", "b", labels=groups.labels)
+    await groups.budget(minAvailable=1)
+    found = await groups.counted(allowed=0, healthy=0, disruptions_allowed=0)
+    assert replicas(found)["expectedReplicas"] == 0
+    assert condition(found, "BudgetConfigured") == (
+        "False",
+        "MissingWorkloadReference",
+        "The PDB scope is set to 'Workload', but pods are missing the workload reference: a, b",
+    )
+    assert condition(found, "DisruptionAllowed")[:2] == ("False", "InsufficientReplicas")
+    assert (await space.evict("a")).code == 429
+    # Beside a group that is all right, they stay as they are, and the group goes.
+    await groups.workload()
+    await groups.pod_group("red")
+    await groups.pods_of("red", spread("red", 3, "node-0"))
+    await groups.edit(spec={"minAvailable": 0})
+    await groups.counted(allowed=1, healthy=1, current_healthy=3, expected_pods=5)
+    denied = await space.evict("b")
+    assert denied.code == 429
+    assert "Pod b has no group" in denied.message
+    assert (await space.evict("red-0")).code == 201
+
+
+async def test_a_group_that_is_not_defined(space: Space, groups: Groups) -> None:
+    await groups.pods_of("red", spread("red", 2, "node-0"))
+    await groups.budget(scope="PodGroup", minAvailable=0)
+    found = await groups.counted(allowed=0, disruptions_allowed=0)
+    status, reason, message = condition(found, "DisruptionAllowed")
+    assert (status, reason) == ("False", "WorkloadResolutionFailed")
+    assert message.endswith("red")
+    assert (await space.evict("red-0")).code == 429
+    # As soon as it is, it counts.
+    await groups.pod_group("red", need=2, workload="")
+    found = await groups.counted(allowed=1, healthy=1, disruptions_allowed=2)
+    assert condition(found, "DisruptionAllowed")[1] == "SufficientReplicas"
+    assert (await space.evict("red-0")).code == 201
+
+
+async def test_groups_of_a_leader_worker_set(space: Space, groups: Groups) -> None:
+    need = {}
+    for number in range(4):
+        name = f"key{number}"
+        need[name] = 3
+        await groups.lws_pods(name, spread(name, 3, "node-0", "node-1"), size=3)
+    await groups.budget(maxUnavailable="25%")
+    found = await groups.counted(allowed=1, healthy=4, disruptions_allowed=3)
+    assert found.status.desired_healthy == 9
+    async with space.watched() as watched, space.drain("node-0") as drain:
+        await drain.says(r"(?s)(will retry.*){6}")
+        await groups.counted(allowed=0, healthy=3)
+    [down] = groups_down(watched.states[-1], "group", need)
+    assert set(await on_node(space, "node-0")) == {
+        f"{name}-{number}" for name in need for number in (0, 2) if name != down
+    }
+
+
+async def test_several_workloads_are_summed_with_a_warning(groups: Groups) -> None:
+    for workload, need in (("one", 1), ("two", 2)):
+        await groups.workload(workload, need)
+        await groups.pod_group(f"{workload}-a", need, workload)
+        await groups.pods_of(f"{workload}-a", spread(f"{workload}-a", need, "node-0"))
+    await groups.pod_group("two-b", 2, "two")
+    await groups.budget(maxUnavailable=2)
+    found = await groups.counted(allowed=1, healthy=2, disruptions_allowed=2)
+    # Two PodGroups of one template, one without a single pod, and one of another.
+    assert replicas(found)["expectedReplicas"] == 3
+    status, reason, message = condition(found, "BudgetConfigured")
+    assert (status, reason) == ("True", "MultipleWorkloadsDetected")
+    assert message.endswith("one, two")
+
+
+async def test_a_label_key_and_numbers_by_annotation(space: Space, groups: Groups) -> None:
+    for name in ("a", "b"):
+        labels = {**groups.labels, "shard": name}
+        await space.pods(*spread(name, 3, "node-0"), labels=labels)
+    settings = {
+        "intact.dev/group-label-key": "shard",
+        "intact.dev/min-ready-replicas": "2",
+        "intact.dev/expected-replicas": "4",
+    }
+    await groups.budget(annotations=settings, maxUnavailable="50%")
+    found = await groups.counted(allowed=0, healthy=2, disruptions_allowed=2)
+    assert replicas(found)["expectedReplicas"] == 4
+    assert replicas(found)["desiredHealthyReplicas"] == 2
+    # The settings have no generation: another value counts at once all the same.
+    await groups.annotate(**{"intact.dev/expected-replicas": None})
+    await groups.counted(allowed=1, healthy=2, disruptions_allowed=2 + 2)
+    await groups.annotate(**{"intact.dev/min-ready-replicas": "3"})
+    await groups.counted(allowed=1, healthy=2, disruptions_allowed=3, desired_healthy=3)
+
+
+BAD = [
+    ({SCOPE: "Groups"}, {}, "metadata.labels[intact.dev/budget-scope]"),
+    ({}, {"intact.dev/group-label-key": "a b"}, "intact.dev/group-label-key"),
+    ({}, {"intact.dev/min-ready-replicas": "0"}, "intact.dev/min-ready-replicas"),
+    ({}, {"intact.dev/expected-replicas": "some"}, "intact.dev/expected-replicas"),
+]
+
+
+@pytest.mark.parametrize(("labels", "annotations", "field"), BAD, ids=lambda each: str(each)[:20])
+async def test_bad_values_are_refused(
+    space: Space,
+    groups: Groups,
+    labels: dict[str, str],
+    annotations: dict[str, str],
+    field: str,
+) -> None:
+    meta = {"name": "llm", "labels": {SCOPE: "Workload"} | labels, "annotations": annotations}
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": meta,
+        "spec": {"minAvailable": 1, "selector": {}},
+    }
+    code, said = await space.kubectl("create", "-f", "-", stdin=body)
+    assert code != 0
+    assert field in said
+    assert next(iter((labels or annotations).values())) in said
+    # Without the label they mean nothing, and nobody looks at them.
+    if annotations:
+        body["metadata"] = {"name": "llm", "annotations": annotations}
+        code, said = await space.kubectl("create", "-f", "-", stdin=body)
+        assert code == 0, said
+
+
+async def test_without_the_label_the_budget_is_the_stock_controllers_again(
+    space: Space, groups: Groups
+) -> None:
+    await two_pod_groups(groups)
+    await groups.budget(minAvailable=1)
+    await groups.counted(allowed=1, healthy=2)
+    assert (await space.evict("red-0")).code == 201
+    await groups.counted(allowed=0, healthy=1, current_healthy=5)
+    await groups.edit(metadata={"labels": {SCOPE: None}})
+
+    def is_stock(found: PodDisruptionBudget) -> bool:
+        reasons = [each.reason for each in found.status.conditions]
+        return reasons == ["SufficientPods"] and not found.metadata.annotations
+
+    found = await eventually(groups.stored, is_stock, "the stock controller's numbers", 10)
+    status = found.status
+    assert (status.current_healthy, status.desired_healthy, status.expected_pods) == (5, 1, 5)
+    assert status.disruptions_allowed == 4
+    assert (await space.evict("blue-0")).code == 201
+    # And back again.
+    await groups.edit(metadata={"labels": {SCOPE: "PodGroup"}})
+    await groups.counted(allowed=0, healthy=0)
+
+
+async def test_not_ready_pods_as_the_policy_says(space: Space, groups: Groups) -> None:
+    await groups.pod_group("red", need=2, workload="")
+    await groups.pods_of("red", spread("red", 2, "node-0"))
+    await groups.budget(minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
+    await groups.counted(allowed=0, healthy=1)
+    await space.annotate("red-0", {UNREADY: "true"})
+    await groups.counted(allowed=0, healthy=0, current_healthy=1)
+    assert (await space.evict("red-0")).code == 201
+    await space.annotate("red-1", {UNREADY: "true"})
+    await groups.edit(spec={"unhealthyPodEvictionPolicy": "IfHealthyBudget"})
+    await groups.counted(allowed=0, healthy=0, current_healthy=0)
+    assert (await space.evict("red-1")).code == 429
+
+
+async def test_a_pod_of_two_budgets_is_the_servers_business(space: Space, groups: Groups) -> None:
+    await two_pod_groups(groups)
+    await groups.budget(maxUnavailable=1)
+    await groups.budget(scope=None, name="pods", maxUnavailable=1)
+    await groups.counted(allowed=1, healthy=2)
+    answer = await space.evict("red-0")
+    assert answer.code == 500
+    assert "more than one PodDisruptionBudget" in answer.message
+    found = await groups.counted(allowed=1, healthy=2)
+    assert found.status.disrupted_pods == {}
+    stock = await space.client.get(PDBS, "pods", space.namespace)
+    assert "annotations" not in stock["metadata"]
+
+
+async def test_the_stock_controller_and_ours_come_to_rest(space: Space, groups: Groups) -> None:
+    await two_pod_groups(groups)
+    await groups.budget(minAvailable=1)
+    await groups.counted(allowed=1, healthy=2)
+    before = after = await groups.stored()
+    # The stock controller writes at every event of a pod; what it writes stores nothing.
+    for _ in range(5):
+        await space.annotate("red-0", {UNREADY: "true"})
+        await groups.counted(allowed=0, healthy=1)
+        await space.annotate("red-0", {UNREADY: None})
+        after = await groups.counted(allowed=1, healthy=2)
+    assert after.status.disruptions_allowed == before.status.disruptions_allowed == 3
+    # Nothing happens any more: two seconds of watching bring no event.
+    version = after.metadata.resource_version
+    seen = []
+    with suppress(TimeoutError):
+        async with (
+            asyncio.timeout(2),
+            space.client.watch(PDBS, space.namespace, resource_version=version) as events,
+        ):
+            seen += [event async for event in events]
+    assert seen == []

@@ -19,7 +19,7 @@ MEMBER = "member"
 BATCH = "batch.coordination.workloads.x-k8s.io/"
 
 LONGEST_WORKLOAD = 52
-"""A StatefulSet labels its pods with its own name and eleven characters more, and a label has 63."""
+"""A StatefulSet labels its pods with its name and eleven characters more, and a label has 63."""
 LONGEST_ROLE = 44
 """So that the label with its revision is one."""
 

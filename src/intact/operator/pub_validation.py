@@ -2,12 +2,12 @@
 
 import msgspec
 
-from intact.budget.validation import FieldError, validate
+from intact.budget.validation import validate
 from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
 from intact.model.pub import PodUnavailableBudget
-from intact.model.status import Status, StatusCause, StatusDetails
+from intact.operator.refusals import invalid
 
 _REQUEST = msgspec.json.Decoder(AdmissionRequest)
 _BUDGET = msgspec.json.Decoder(PodUnavailableBudget)
@@ -30,20 +30,7 @@ class PubValidation:
         ]
         verdict = validate(budget, others, old)
         if verdict.errors:
-            return AdmissionResponse(allowed=False, status=_invalid(request.name, verdict.errors))
+            return AdmissionResponse(
+                allowed=False, status=invalid(PUBS, request.name, verdict.errors)
+            )
         return AdmissionResponse(allowed=True, warnings=verdict.warnings)
-
-
-def _invalid(name: str, errors: list[FieldError]) -> Status:
-    causes = [
-        StatusCause(reason="FieldValueInvalid", message=error.message, field=error.path)
-        for error in errors
-    ]
-    text = "; ".join(str(error) for error in errors)
-    return Status(
-        status="Failure",
-        code=422,
-        reason="Invalid",
-        message=f'{PUBS.kind} "{name}" is invalid: {text}',
-        details=StatusDetails(name=name, group=PUBS.group, kind=PUBS.kind, causes=causes),
-    )

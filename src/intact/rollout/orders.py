@@ -1,11 +1,12 @@
 """What a role has, and what it should have now: the words between the group's controller, which
 reads and writes, and whoever decides how far a role may go."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from intact.model.meta import Condition
 from intact.model.pod import Pod
-from intact.model.rbg import Json, Role
+from intact.model.rbg import Json, Role, RoleProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,24 @@ class WorkloadOrder:
     labels: dict[str, str] = field(default_factory=dict)
     """For the pods, beside those that all pods of the role have."""
     paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """What a coordinated rolling update wants now."""
+
+    orders: dict[str, list[WorkloadOrder]]
+    """By role."""
+    progress: dict[str, RoleProgress]
+    evict: Sequence[Pod] = ()
+    """Outdated pods that may go now, within their budgets."""
+    relabel: Mapping[str, str] = field(default_factory=dict)
+    """By pod name: the revision that routers should read on it."""
+    conditions: Sequence[Condition] = ()
+    events: Sequence[tuple[str, str, str]] = ()
+    """Type, reason and message."""
+    again_in: float | None = None
+    """Seconds after which time alone may change the answer."""
 
 
 def template_of(role: Role) -> Json:

@@ -40,7 +40,7 @@ def main() -> None:
 @click.option(
     "--controllers",
     metavar="LIST",
-    default="pub",
+    default="pub,rbg",
     show_default=True,
     help="What to run, separated by commas.",
 )

@@ -16,6 +16,7 @@ RBAC = "rbac.authorization.k8s.io"
 OWNERS_ROLE = "intact-owners"
 OWNERS_LABEL = "intact.dev/aggregate-to-owners"
 READ = ["get", "list", "watch"]
+WRITE = ["create", "patch", "delete"]
 
 
 def access(namespace: str) -> list[Json]:
@@ -45,9 +46,22 @@ def _cluster_rules() -> list[Json]:
         _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
         _rule("batch", ["jobs"], READ),
         _rule("*", ["*/scale"], ["get"]),
+        # What a RoleBasedGroup owns: server-side apply is a patch, and creates what is not there.
+        _rule("apps", ["deployments", "statefulsets"], WRITE),
+        _rule("apps", ["controllerrevisions"], [*READ, *WRITE]),
+        _rule("", ["configmaps", "services"], [*READ, *WRITE]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroups"], [*READ, "patch"]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroups/status"], ["update"]),
+        # Its finalizers: for owner references that block its deletion.
+        _rule("workloads.x-k8s.io", ["rolebasedgroups/finalizers"], ["update"]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
+        _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
+        # The revision that routers read on a pod.
+        _rule("", ["pods"], ["patch"]),
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
-        # As a dry run: whether a namespace's pods are really gated.
+        # Rollouts; and as a dry run: whether a namespace's pods are really gated.
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
         # A name cannot be asked for where there is none yet, so creation is not bound to it.

@@ -115,7 +115,7 @@ class Metrics:
             labels=["resource"],
         )
         for reflector in self._reflectors():
-            labels = [reflector.resource.full_name]
+            labels = [reflector.name]
             objects.add_metric(labels, len(reflector.store))
             synced.add_metric(labels, float(reflector.store.synced))
             lists.add_metric(labels, reflector.stats.lists)

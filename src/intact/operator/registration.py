@@ -9,14 +9,14 @@ import asyncio
 import base64
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PUBS, Resource
+from intact.kube.resources import PUBS, RBGS, Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Store
 from intact.model.base import View
@@ -29,6 +29,8 @@ NAME = "intact"
 GATED_LABEL = "intact.dev/gated"
 GATE_PATH = "/gate"
 VALIDATE_PUB_PATH = "/validate/pub"
+VALIDATE_RBG_PATH = "/validate/rbg"
+PATHS = (GATE_PATH, VALIDATE_PUB_PATH, VALIDATE_RBG_PATH)
 NEVER_GATED = ("kube-system",)
 _TIMEOUT = 10
 _CHECK_EVERY = 300.0
@@ -83,9 +85,13 @@ Address = ServiceAddress | UrlAddress
 
 
 def webhook_configuration(
-    address: Address, ca_bundle: bytes, exempt_namespaces: Iterable[str] = ()
+    address: Address,
+    ca_bundle: bytes,
+    exempt_namespaces: Iterable[str] = (),
+    answered: Collection[str] = PATHS,
 ) -> Json:
-    """The whole registration. `exempt_namespaces` are never gated, whatever their labels."""
+    """The whole registration: of the paths that are answered. `exempt_namespaces` are never gated,
+    whatever their labels."""
     exempt = sorted({*NEVER_GATED, *exempt_namespaces})
     gated = {
         "matchExpressions": [
@@ -94,10 +100,12 @@ def webhook_configuration(
         ]
     }
 
-    def webhook(name: str, path: str, rule: Json, *matching: conditions.Condition) -> Json:
+    def webhook(
+        name: str, path: str, rule: Json, *matching: conditions.Condition
+    ) -> tuple[str, Json]:
         config = address.client_config(path)
         config["caBundle"] = base64.b64encode(ca_bundle).decode()
-        return {
+        return path, {
             "name": name,
             "clientConfig": config,
             "rules": [{"scope": "Namespaced", **rule}],
@@ -112,36 +120,41 @@ def webhook_configuration(
             **({"matchConditions": list(matching)} if matching else {}),
         }
 
+    webhooks = [
+        webhook(
+            "pods.gate.intact.dev",
+            GATE_PATH,
+            _rule("", "v1", "pods", "DELETE", "UPDATE"),
+            conditions.PRESENT,
+            conditions.NOT_OF_ITS_NAMESPACE,
+            conditions.DISRUPTIVE_UPDATE,
+        ),
+        webhook("evictions.gate.intact.dev", GATE_PATH, _rule("", "v1", "pods/eviction", "CREATE")),
+        webhook(
+            "resizes.gate.intact.dev",
+            GATE_PATH,
+            _rule("", "v1", "pods/resize", "UPDATE"),
+            conditions.PRESENT,
+            conditions.RESTARTING_RESIZE,
+        ),
+        webhook(
+            "budgets.intact.dev",
+            VALIDATE_PUB_PATH,
+            _rule(PUBS.group, PUBS.version, PUBS.plural, "CREATE", "UPDATE"),
+            conditions.STAYS,
+        ),
+        webhook(
+            "groups.intact.dev",
+            VALIDATE_RBG_PATH,
+            _rule(RBGS.group, RBGS.version, RBGS.plural, "CREATE", "UPDATE"),
+            conditions.STAYS,
+        ),
+    ]
     return {
         "apiVersion": REGISTRATIONS.api_version,
         "kind": REGISTRATIONS.kind,
         "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "intact"}},
-        "webhooks": [
-            webhook(
-                "pods.gate.intact.dev",
-                GATE_PATH,
-                _rule("", "v1", "pods", "DELETE", "UPDATE"),
-                conditions.PRESENT,
-                conditions.NOT_OF_ITS_NAMESPACE,
-                conditions.DISRUPTIVE_UPDATE,
-            ),
-            webhook(
-                "evictions.gate.intact.dev", GATE_PATH, _rule("", "v1", "pods/eviction", "CREATE")
-            ),
-            webhook(
-                "resizes.gate.intact.dev",
-                GATE_PATH,
-                _rule("", "v1", "pods/resize", "UPDATE"),
-                conditions.PRESENT,
-                conditions.RESTARTING_RESIZE,
-            ),
-            webhook(
-                "budgets.intact.dev",
-                VALIDATE_PUB_PATH,
-                _rule(PUBS.group, PUBS.version, PUBS.plural, "CREATE", "UPDATE"),
-                conditions.BUDGET_STAYS,
-            ),
-        ],
+        "webhooks": [body for path, body in webhooks if path in answered],
     }
 
 

@@ -19,22 +19,21 @@ from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS
-from intact.kube.store import Store
-from intact.operator import health
+from intact.operator import health, rbg_validation
 from intact.operator.errors import StartError
 from intact.operator.install import install
 from intact.operator.metrics import Metrics
 from intact.operator.names import LEASE
 from intact.operator.pub import PubReplica
-from intact.operator.registration import GATE_PATH, VALIDATE_PUB_PATH
+from intact.operator.rbg import RbgReplica
+from intact.operator.registration import GATE_PATH, VALIDATE_PUB_PATH, VALIDATE_RBG_PATH
 from intact.operator.webhook_server import Handler
 from intact.operator.webhooks import Webhooks
 
 log = logging.getLogger(__name__)
 
 
-CONTROLLERS = ("pub",)
+CONTROLLERS = ("pub", "rbg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class _House:
     def __init__(self, client: Client, options: Options, election: Election, identity: str) -> None:
         self._election = election
         self._pub: PubReplica | None = None
-        self._pods: Reflector[Any] = Reflector(client, PODS, Store())
+        self._rbg: RbgReplica | None = None
         self.webhooks: Webhooks | None = None
         self.metrics = Metrics(election)
         handlers: dict[str, Handler] = {}
@@ -93,25 +92,36 @@ class _House:
             handlers[GATE_PATH] = self.metrics.timed(self._pub.gate.review)
             handlers[VALIDATE_PUB_PATH] = self._pub.validation.review
             self.metrics.show_pub(self._pub)
+        if "rbg" in options.controllers:
+            self._rbg = RbgReplica(client, identity, now=_now, leads=lambda: election.leads)
+            handlers[VALIDATE_RBG_PATH] = rbg_validation.review
         self.metrics.show_reflectors(self.reflectors)
-        if options.webhook is not None and self._pub is not None:
+        if options.webhook is not None:
             self.webhooks = Webhooks(
                 client,
                 options.config.namespace,
                 handlers,
                 options.webhook,
                 options.webhook_service,
-                self._pub.wait_synced,
+                self._wait_synced,
             )
 
+    def _replicas(self) -> list[PubReplica | RbgReplica]:
+        return [each for each in (self._pub, self._rbg) if each is not None]
+
     def reflectors(self) -> list[Reflector[Any]]:
-        return self._pub.reflectors if self._pub else [self._pods]
+        return [reflector for each in self._replicas() for reflector in each.reflectors]
+
+    async def _wait_synced(self) -> None:
+        """Before this nobody may ask the gate. Of groups nothing is asked that needs their stores:
+        their CRD may not be here."""
+        if self._pub is not None:
+            await self._pub.wait_synced()
 
     def checks(self) -> dict[str, health.Check]:
         """One line of /readyz for each. Kinds that are found later are not waited for."""
         checks: dict[str, health.Check] = {
-            reflector.resource.full_name: partial(_problem_of, reflector)
-            for reflector in self.reflectors()
+            reflector.name: partial(_problem_of, reflector) for reflector in self.reflectors()
         }
         checks["lease"] = lambda: self._election.error
         if self.webhooks is not None:
@@ -120,7 +130,7 @@ class _House:
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
         """What runs in the background."""
-        parts = [self._pub.run() if self._pub else self._pods.run()]
+        parts = [each.run() for each in self._replicas()]
         if self.webhooks is not None:
             parts.append(self.webhooks.run())
         return [*parts, self._election.run(self._lead)]
@@ -129,10 +139,8 @@ class _House:
         async with asyncio.TaskGroup() as group:
             if self.webhooks is not None:
                 group.create_task(self.webhooks.keep_registered())
-            if self._pub is not None:
-                group.create_task(self._pub.lead())
-            else:
-                await asyncio.Event().wait()
+            for each in self._replicas():
+                group.create_task(each.lead())
 
 
 def _problem_of(reflector: Reflector[Any]) -> str | None:

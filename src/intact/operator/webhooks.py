@@ -53,7 +53,9 @@ class Webhooks:
         self.certificates.subscribe(self.registration.recheck)
 
     def _wanted(self) -> dict[str, object]:
-        return webhook_configuration(self._address, self.certificates.ca_bundle, self._exempt)
+        return webhook_configuration(
+            self._address, self.certificates.ca_bundle, self._exempt, self._handlers
+        )
 
     def problem(self) -> str | None:
         """None while reviews are answered and the registration is as it should be."""

@@ -40,6 +40,9 @@ class RoleWorkloadSpec(View):
 
 class RoleWorkloadStatus(View):
     observed_generation: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
+    """Of a StatefulSet: the revisions of pods below and from its partition on."""
 
 
 class RoleWorkload(View):

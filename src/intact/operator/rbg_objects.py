@@ -152,8 +152,11 @@ def _leader_worker_set(
     role, meta = order.role, group.metadata
     rolling = _rolling(role)
     update: Json = {"partition": _partition(order, rolling)}
-    if rolling.max_unavailable is not None:
-        update["maxUnavailable"] = rolling.max_unavailable
+    unavailable = rolling.max_unavailable
+    if order.max_unavailable is not None:
+        unavailable = order.max_unavailable
+    if unavailable is not None:
+        update["maxUnavailable"] = unavailable
     if rolling.max_surge is not None:
         update["maxSurge"] = rolling.max_surge
     leader, worker = leader_and_worker(

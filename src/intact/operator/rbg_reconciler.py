@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, Invalid, NotFound, TooManyRequests
+from intact.kube.errors import Conflict, Invalid, NotFound
 from intact.kube.events import EventRecorder, EventType
 from intact.kube.memory.patches import PatchError
 from intact.kube.queue import Queue
-from intact.kube.resources import PODS, RBGS, SCALING_ADAPTERS, Resource
+from intact.kube.resources import RBGS, SCALING_ADAPTERS, Resource
 from intact.kube.store import Key
 from intact.model.event import ObjectReference
 from intact.model.meta import Condition
@@ -23,15 +23,18 @@ from intact.model.rbg import (
     CoordinationState,
     RbgStatus,
     RoleBasedGroup,
+    RoleProgress,
 )
 from intact.model.role_workload import RoleWorkload
 from intact.operator import rbg_objects as objects
 from intact.operator.applying import Applier, NotOurs, Owned, TooSoon
 from intact.operator.rbg_batches import batch_progress
+from intact.operator.rbg_moves import RbgMoves
 from intact.operator.rbg_resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg_revisions import RbgRevisions, role_hashes
 from intact.operator.rbg_scaling import RbgScaling, Scaled
 from intact.operator.rbg_status import (
+    READY,
     Work,
     batch_states,
     coordination_state,
@@ -45,8 +48,11 @@ from intact.rollout.coordinations import (
     batching,
     of_type,
 )
+from intact.rollout.drive import drive
 from intact.rollout.names import ROLE, role_revision_label, service_name, workload_name
 from intact.rollout.orders import Driven, RoleFacts, WorkloadFacts, WorkloadOrder
+from intact.rollout.progress import conditions as conditions_of
+from intact.rollout.progress import refused
 from intact.rollout.validation import validate
 
 log = logging.getLogger(__name__)
@@ -80,6 +86,7 @@ class RbgReconciler:
         self._applier = Applier(client)
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
+        self._moves = RbgMoves(client)
         self._stored: dict[Key, RoleBasedGroup] = {}
         for resource in WORKLOADS.values():
             stores.workloads[resource.kind].store.subscribe(self._forget(resource))
@@ -89,7 +96,7 @@ class RbgReconciler:
     @property
     def writes(self) -> int:
         """Requests that write, of whatever kind."""
-        parts = (self._applier, self._revisions, self._scaling)
+        parts = (self._applier, self._revisions, self._scaling, self._moves)
         return self.status_writes + self.other_writes + sum(part.writes for part in parts)
 
     def _forget(self, resource: Resource[Any]) -> Callable[..., None]:
@@ -149,10 +156,14 @@ class RbgReconciler:
             for each in of_type(group.spec, ROLLING_UPDATE)
         }
         problems = await self._apply(group, works, driven)
-        for each in driven.values():
-            await self._follow(group, each)
+        progress: dict[str, dict[str, RoleProgress]] = {}
+        for name, each_driven in driven.items():
+            # What could not be applied must not be taken for granted.
+            applied = {role for role, work in works.items() if not work.message}
+            refusals = await self._follow(group, each_driven, applied)
+            progress[name] = refused(each_driven.progress, refusals)
         await self._clean_up(group, works, driven)
-        await self._report(group, works, driven, batches, scaled, revision, problems)
+        await self._report(group, works, progress, batches, scaled, revision, problems)
         return None
 
     def _works(
@@ -191,8 +202,8 @@ class RbgReconciler:
     def _drive(
         self, group: RoleBasedGroup, coordination: Coordination, works: Mapping[str, Work]
     ) -> Driven:
-        orders = {name: [self._order(group, works[name])] for name in coordination.roles}
-        return Driven(orders, {})
+        facts = {name: self._facts(group, works[name]) for name in coordination.roles}
+        return drive(group, coordination, facts, self._revisions.history(group), self._now())
 
     def _facts(self, group: RoleBasedGroup, work: Work) -> RoleFacts:
         label = role_revision_label(work.role.name)
@@ -203,7 +214,8 @@ class RbgReconciler:
                 replicas=1 if one.spec.replicas is None else one.spec.replicas,
                 revision=one.metadata.labels.get(label, ""),
                 partition=one.spec.partition,
-                observed=one.status.observed_generation >= one.metadata.generation,
+                observed=(observed := one.status.observed_generation >= one.metadata.generation),
+                settled=observed and one.status.current_revision == one.status.update_revision,
             )
             for kind, one in self._workloads(group, work.role.name)
             if kind == work.role.workload.kind and one.metadata.deletion_timestamp is None
@@ -293,22 +305,24 @@ class RbgReconciler:
             return False
         return work.status().ready_replicas >= work.desired
 
-    async def _follow(self, group: RoleBasedGroup, driven: Driven) -> None:
-        namespace = group.metadata.namespace
-        key = (namespace, group.metadata.name)
-        for pod in driven.evict:
-            try:
-                await self._client.evict(PODS, pod.metadata.name, namespace, uid=pod.metadata.uid)
-                self.other_writes += 1
-            except TooManyRequests as error:
-                log.info("pod %s/%s stays for now: %s", namespace, pod.metadata.name, error)
-                self._queue.add_after(key, _ASK_AGAIN)
-            except (NotFound, Conflict):
-                continue  # it has gone, or come back as another
+    async def _follow(
+        self, group: RoleBasedGroup, driven: Driven, applied: set[str]
+    ) -> dict[str, str]:
+        """Returns, by role, which budget is in the way."""
+        key = (group.metadata.namespace, group.metadata.name)
+        await self._moves.release(driven, applied)
+        refusals = await self._moves.evict(driven, applied)
+        await self._moves.relabel(group, driven)
         for kind, reason, message in driven.events:
             self._say(group, "Warning" if kind == "Warning" else "Normal", reason, message)
+        if refusals:
+            self._queue.add_after(key, _ASK_AGAIN)
         if driven.again_in is not None:
             self._queue.add_after(key, driven.again_in)
+        if driven.rollback_to and await self._moves.roll_back(group, driven.rollback_to):
+            message = f"stalled: going back to {driven.rollback_to}"
+            self._say(group, "Warning", "RollbackStarted", message)
+        return refusals
 
     async def _clean_up(
         self, group: RoleBasedGroup, works: Mapping[str, Work], driven: Mapping[str, Driven]
@@ -371,7 +385,7 @@ class RbgReconciler:
         self,
         group: RoleBasedGroup,
         works: Mapping[str, Work],
-        driven: Mapping[str, Driven],
+        rollouts: Mapping[str, dict[str, RoleProgress]],
         batches: Mapping[str, BatchProgress],
         scaled: Mapping[str, Scaled],
         revision: str,
@@ -386,10 +400,9 @@ class RbgReconciler:
             if found is not None:
                 progress = batch_states(batching(each).ratios, statuses, found, before, now)
             else:
-                progress = driven[each.name].progress
+                progress = rollouts[each.name]
             states.append(coordination_state(each, progress, found, before, now))
-        conditions = [one for each in driven.values() for one in each.conditions]
-        status = status_of(group, works, states, conditions, revision, problems, now)
+        status = status_of(group, works, states, conditions_of(rollouts), revision, problems, now)
         await self._write(group, status)
         for role in group.spec.roles:
             replicas = statuses[role.name].replicas
@@ -418,16 +431,16 @@ class RbgReconciler:
         self.status_writes += 1
         self._stored[meta.namespace, meta.name] = stored
         for condition in status.conditions:
-            self._say_transition(group, condition)
+            if condition.type == READY:  # a rollout tells its own
+                self._say_transition(group, condition)
 
     def _say_transition(self, group: RoleBasedGroup, condition: Condition) -> None:
         before = next((one for one in group.status.conditions if one.type == condition.type), None)
         first = before is None and condition.status == "False"
         if first or (before is not None and before.status == condition.status):
             return
-        good = condition.status == ("False" if condition.type == "Stalled" else "True")
-        warns = not good and condition.type != "Progressing"
-        self._say(group, "Warning" if warns else "Normal", condition.reason, condition.message)
+        kind: EventType = "Normal" if condition.status == "True" else "Warning"
+        self._say(group, kind, condition.reason, condition.message)
 
     def _say(self, group: RoleBasedGroup, type_: EventType, reason: str, message: str) -> None:
         meta = group.metadata

@@ -7,7 +7,7 @@ from intact.model.role_workload import ControllerRevision
 from intact.operator.rbg_objects import group_labels, owner_reference
 from intact.operator.rbg_resources import REVISIONS
 from intact.operator.rbg_stores import RbgStores
-from intact.rollout.names import REVISION
+from intact.rollout.names import REVISION, ROLE, role_revision_label
 from intact.rollout.orders import template_of
 from intact.rollout.revisions import Revision, group_hash, hash_of, next_number, outlived
 
@@ -52,7 +52,7 @@ class RbgRevisions:
                 REVISIONS, {"revision": number}, name, group.metadata.namespace
             )
             self.writes += 1
-        await self._trim(group, known, present)
+        await self._trim(group, stored, present)
         return name, made
 
     async def _create(self, group: RoleBasedGroup, name: str, present: str, number: int) -> bool:
@@ -74,16 +74,32 @@ class RbgRevisions:
         self.writes += 1
         return True
 
-    async def _trim(self, group: RoleBasedGroup, known: list[Revision], present: str) -> None:
-        status = group.status
+    async def _trim(
+        self, group: RoleBasedGroup, stored: list[ControllerRevision], present: str
+    ) -> None:
+        running = self._running(group)
         in_use = {present} | {
-            one.hash
-            for one in known
-            if one.name in (status.current_revision, status.update_revision)
+            revision_of(one).hash
+            for one in stored
+            if one.metadata.name in (group.status.current_revision, group.status.update_revision)
+            or any(
+                (role, hash_of(template)) in running
+                for role, template in one.data.get("roles", {}).items()
+            )
         }
-        for one in outlived(known, in_use):
+        for one in outlived(map(revision_of, stored), in_use):
             try:
                 await self._client.delete(REVISIONS, one.name, group.metadata.namespace)
             except NotFound:
                 continue
             self.writes += 1
+
+    def _running(self, group: RoleBasedGroup) -> set[tuple[str, str]]:
+        """Roles and the revisions that their workloads are of."""
+        found = set()
+        for reflector in self._stores.workloads.values():
+            for one in self._stores.owned(reflector, group):
+                labels = one.metadata.labels
+                role = labels.get(ROLE, "")
+                found.add((role, labels.get(role_revision_label(role), "")))
+        return found

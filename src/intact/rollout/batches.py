@@ -121,4 +121,5 @@ def _of_role(role: Role, ratio: int, unit: RolePlan) -> RolePlan:
         moves=tuple(moves),
         state=state,
         waits_for="" if state is State.COMPLETED else unit.waits_for,
+        held_by=role.name if unit.held_by == unit.name else unit.held_by,
     )

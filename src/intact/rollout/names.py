@@ -18,6 +18,11 @@ COORDINATION = "coordination.workloads.x-k8s.io/"
 MEMBER = "member"
 BATCH = "batch.coordination.workloads.x-k8s.io/"
 
+HELD = "intact.dev/rollout"
+"""Finalizer on a pod that was evicted to be updated, until its workload will make it again with the
+new revision. A StatefulSet whose partition is lowered first would delete the pod itself, past all
+budgets; one whose partition is lowered too late makes it again as it was."""
+
 LONGEST_WORKLOAD = 52
 """A StatefulSet labels its pods with its name and eleven characters more, and a label has 63."""
 LONGEST_ROLE = 44

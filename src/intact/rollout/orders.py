@@ -3,6 +3,7 @@ reads and writes, and whoever decides how far a role may go."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from intact.model.meta import Condition
 from intact.model.pod import Pod
@@ -21,6 +22,8 @@ class WorkloadFacts:
     partition: int = 0
     observed: bool = True
     """Whether its controller has seen its present spec."""
+    settled: bool = False
+    """Whether every pod that it makes now has its present template, whatever the partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,22 @@ class WorkloadOrder:
     labels: dict[str, str] = field(default_factory=dict)
     """For the pods, beside those that all pods of the role have."""
     paused: bool = False
+    max_unavailable: int | None = None
+    """For a LeaderWorkerSet, which takes down its replicas itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that may go now, within its budgets."""
+
+    pod: Pod
+    role: str
+    deployment: str = ""
+    """The Deployment that shall not make another in its place; else it comes back updated."""
+    replicas: int = 0
+    """Those that the Deployment has now."""
+    at_least: int = 0
+    """Those that it keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +77,10 @@ class Driven:
     orders: dict[str, list[WorkloadOrder]]
     """By role."""
     progress: dict[str, RoleProgress]
-    evict: Sequence[Pod] = ()
-    """Outdated pods that may go now, within their budgets."""
+    evict: Sequence[Eviction] = ()
+    """First to last: where one is refused, those after it in its role wait."""
+    release: Sequence[Pod] = ()
+    """Pods that we hold and that may go on, once the orders have been applied."""
     relabel: Mapping[str, str] = field(default_factory=dict)
     """By pod name: the revision that routers should read on it."""
     conditions: Sequence[Condition] = ()
@@ -67,6 +88,9 @@ class Driven:
     """Type, reason and message."""
     again_in: float | None = None
     """Seconds after which time alone may change the answer."""
+    rollback_to: str = ""
+    """The ControllerRevision whose templates the group shall have again."""
+    skew: Fraction = Fraction(0)
 
 
 def template_of(role: Role) -> Json:

@@ -62,6 +62,7 @@ class Role:
 class State(StrEnum):
     UPDATING = "Updating"
     WAITING = "Waiting"
+    """For another role; what waits for its own replicas is updating."""
     PAUSED = "Paused"
     STALLED = "Stalled"
     COMPLETED = "Completed"
@@ -86,6 +87,9 @@ class RolePlan:
     """Which move now, first to last."""
     state: State
     waits_for: str = ""
+    """For people."""
+    held_by: str = ""
+    """The role that it waits for, itself perhaps; empty if it waits for none."""
 
     @property
     def in_flight(self) -> int:
@@ -169,7 +173,7 @@ def _plan(one: _Counts, behind: _Counts | None, rules: Rules, *, back: bool) -> 
         if not slot.new and slot.index not in moving:
             break
         partition = slot.index
-    state, waits_for = _state(one, behind, rules, allowed, moves, back=back)
+    state, held_by, waits_for = _state(one, behind, rules, allowed, moves, back=back)
     return RolePlan(
         name=role.name,
         desired=role.desired,
@@ -181,6 +185,7 @@ def _plan(one: _Counts, behind: _Counts | None, rules: Rules, *, back: bool) -> 
         moves=tuple(moves),
         state=state,
         waits_for=waits_for,
+        held_by=held_by,
     )
 
 
@@ -215,26 +220,24 @@ def _state(
     moves: list[int],
     *,
     back: bool,
-) -> tuple[State, str]:
-    role = one.role
-    in_flight = one.started - one.ready
+) -> tuple[State, str, str]:
+    name, in_flight = one.role.name, one.started - one.ready
     going = State.ROLLING_BACK if back else State.UPDATING
-    not_ready = f"{in_flight} started and not ready yet" if in_flight else ""
-    if one.ready >= role.desired:
-        return State.COMPLETED, ""
+    not_ready = f"{name}: {in_flight} started and not ready yet" if in_flight else ""
+    if one.ready >= one.role.desired:
+        return State.COMPLETED, "", ""
     if rules.paused:
-        return State.PAUSED, "spec.paused" + (f"; {not_ready}" if not_ready else "")
-    if one.started >= one.goal and not moves:
-        if in_flight:
-            return going, f"{role.name}: {not_ready}"
-        return State.PAUSED, f"partition: {role.desired - one.goal} of {role.desired} stay old"
-    if moves:
-        return going, f"{role.name}: {not_ready}" if not_ready else ""
-    if allowed <= one.started and behind is not None and behind is not one and not in_flight:
-        return State.WAITING, _lagging(behind)
+        return State.PAUSED, "", "; ".join(filter(None, ["spec.paused", not_ready]))
+    if moves or (in_flight and one.started >= min(one.goal, allowed)):
+        return going, name if in_flight else "", not_ready
+    if one.started >= one.goal:
+        kept = one.role.desired - one.goal
+        return State.PAUSED, "", f"partition: {kept} of {one.role.desired} stay old"
+    if one.started >= allowed and behind is not None and behind is not one:
+        return State.WAITING, behind.role.name, _lagging(behind)
     if in_flight:
-        return going, f"{role.name}: {not_ready}"
-    return State.WAITING, _unavailable(one)
+        return going, name, not_ready
+    return going, name, _unavailable(one)
 
 
 def _lagging(behind: _Counts) -> str:

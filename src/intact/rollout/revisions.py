@@ -63,3 +63,23 @@ def previous(revisions: Iterable[Revision], present: str, number: int | None = N
     if not others:
         raise LookupError("there is no earlier revision")
     return others[-1]
+
+
+def restored(spec: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a group with the templates of a revision. Roles that the revision does not have
+    keep theirs, and so does all that is no template."""
+    return spec | {"roles": [_restored(role, data["roles"]) for role in spec["roles"]]}
+
+
+def _restored(role: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    earlier = data.get(role["name"])
+    if earlier is None:
+        return role
+    found = role | {"template": earlier["template"]}
+    if "size" in earlier:
+        found["leaderWorkerSet"] = {
+            "size": earlier["size"],
+            "patchLeaderTemplate": earlier["leader"],
+            "patchWorkerTemplate": earlier["worker"],
+        }
+    return found

@@ -39,6 +39,7 @@ def test_what_is_started_and_not_ready_is_reserved() -> None:
 def test_a_failing_role_holds_the_others_and_is_named() -> None:
     made = plan([role("prefill", 40, new=4), role("decode", 20, new=2, ready=0)], TEN).roles
     assert made["prefill"].state is State.WAITING
+    assert made["prefill"].held_by == "decode"
     assert made["prefill"].waits_for.startswith("decode: 0 of 20 updated and ready, 2 started")
     assert made["decode"].state is State.UPDATING
     assert made["decode"].waits_for == "decode: 2 started and not ready yet"
@@ -82,7 +83,7 @@ def test_broken_old_ones_behind_keep_their_place_in_the_limit_and_are_named() ->
     broken = Role("a", 4, (Replica(0), *(Replica(index, ready=True) for index in (1, 2, 3))))
     made = plan([broken], Rules(max_unavailable=percent(25))).roles["a"]
     assert made.moves == ()
-    assert made.state is State.WAITING
+    assert made.held_by == "a"
     assert made.waits_for == "a: 1 unavailable, 1 may be; old and not ready: 0"
 
 
@@ -126,7 +127,7 @@ def test_the_way_back_is_a_plan_with_another_word() -> None:
 
 def test_a_ratio_that_lets_nothing_go_says_so() -> None:
     made = plan([role("a", 3)], Rules(max_unavailable=percent(10))).roles["a"]
-    assert made.state is State.WAITING
+    assert made.held_by == "a"
     assert made.waits_for == "maxUnavailableRatio: none of 3 replicas may be unavailable"
 
 

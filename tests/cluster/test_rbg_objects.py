@@ -19,6 +19,7 @@ from tests.support.rbg_space import (
     DEPLOYMENTS,
     GROUP,
     GROUPS,
+    REVISION,
     REVISIONS,
     SERVICES,
     STATEFUL_SETS,
@@ -364,7 +365,7 @@ async def test_revisions_are_of_templates_only_and_ten(space: Space) -> None:
         seen.add(found.status.update_revision)
 
     async def kept() -> list[Json]:
-        page = await space.client.list(REVISIONS, space.namespace, labels=GROUP)
+        page = await space.client.list(REVISIONS, space.namespace, labels=REVISION)
         return sorted(page.items, key=lambda one: one["revision"])
 
     history = await eventually(kept, lambda found: len(found) == 10, "ten revisions")

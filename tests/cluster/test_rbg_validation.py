@@ -53,6 +53,6 @@ async def test_the_message_can_be_acted_on(space: Space) -> None:
     code, said = await space.kubectl("apply", "-f", "-", stdin=body)
     assert code == 1
     assert (
-        'admission webhook "groups.intact.dev" denied the request: RoleBasedGroup "llm" is invalid: '
-        'spec.roles[1].dependencies[0]: Invalid value: "encode": there is no role of this name'
+        'The RoleBasedGroup "llm" is invalid: spec.roles[1].dependencies[0]: '
+        'Invalid value: "encode": there is no role of this name'
     ) in said

@@ -24,6 +24,7 @@ ADAPTERS = untyped(
 SETS = untyped("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 ROLE = "rolebasedgroup.workloads.x-k8s.io/role"
 GROUP = "rolebasedgroup.workloads.x-k8s.io/name"
+REVISION = "rolebasedgroup.workloads.x-k8s.io/controller-revision-hash"
 
 
 async def group_until(

@@ -15,6 +15,7 @@ from intact.kube.lease import Election
 from intact.kube.memory import MemoryApi
 from intact.operator.metrics import Metrics
 from intact.operator.pub import PubReplica
+from intact.operator.rbg import RbgReplica
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs/reference/cli.md").read_text()
@@ -44,6 +45,7 @@ async def metric_names() -> set[str]:
     pub = PubReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
     metrics.show_reflectors(lambda: pub.reflectors)
     metrics.show_pub(pub)
+    metrics.show_rbg(RbgReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False))
     types = re.findall(r"^# TYPE (intact_\w+)", metrics.render().decode(), re.MULTILINE)
     return {name for name in types if not name.endswith("_created")}
 

@@ -10,7 +10,11 @@ class FieldError:
     value: object
     message: str
 
-    def __str__(self) -> str:
-        """As the API server writes it."""
+    @property
+    def body(self) -> str:
+        """Without the path, as the API server writes it."""
         given = "" if self.value is None else f"Invalid value: {json.dumps(self.value)}: "
-        return f"{self.path}: {given}{self.message}"
+        return given + self.message
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.body}"

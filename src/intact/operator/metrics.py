@@ -18,11 +18,14 @@ from intact.budget.ledger import Decision
 from intact.budget.settings import Enforcement
 from intact.kube.decoding import decoders
 from intact.kube.lease import Election
+from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
 from intact.operator.gate import Asked
 from intact.operator.pub import PubReplica
 from intact.operator.pub_index import Entry
+from intact.operator.rbg import RbgReplica
+from intact.operator.rbg_metrics import metrics_of_groups
 from intact.operator.webhook_server import Handler
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -35,6 +38,7 @@ class Metrics:
         self._election = election
         self._reflectors: Callable[[], Sequence[Reflector[Any]]] = list
         self._pub: PubReplica | None = None
+        self._rbg: RbgReplica | None = None
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
@@ -58,6 +62,9 @@ class Metrics:
 
     def show_pub(self, replica: PubReplica) -> None:
         self._pub = replica
+
+    def show_rbg(self, replica: RbgReplica) -> None:
+        self._rbg = replica
 
     def observe(self, asked: Asked, _entry: Entry, decision: Decision, mode: Enforcement) -> None:
         """Count a decision of the gate."""
@@ -92,6 +99,18 @@ class Metrics:
         if self._pub is not None:
             yield from _of_budgets(self._pub)
             yield from _of_work(self._pub)
+        if self._rbg is not None:
+            yield from metrics_of_groups(self._rbg)
+        yield self._queues()
+
+    def _queues(self) -> Metric:
+        depth = GaugeMetricFamily(
+            "intact_queue_depth", "Keys that wait for work.", labels=["queue"]
+        )
+        queues: list[Queue[Any]] = [self._pub.recounts, self._pub.gatings] if self._pub else []
+        for queue in (*queues, *([self._rbg.queue] if self._rbg else [])):
+            depth.add_metric([queue.name], len(queue))
+        return depth
 
     def _of_reflectors(self) -> Iterable[Metric]:
         objects = GaugeMetricFamily(
@@ -168,10 +187,6 @@ def _of_work(pub: PubReplica) -> Iterable[Metric]:
         "Recounts that came too late and were made again.",
         recounter.conflicts,
     )
-    depth = GaugeMetricFamily("intact_queue_depth", "Keys that wait for work.", labels=["queue"])
-    for queue in (pub.recounts, pub.gatings):
-        depth.add_metric([queue.name], len(queue))
-    yield depth
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

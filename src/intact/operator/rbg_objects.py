@@ -186,8 +186,9 @@ def service(group: RoleBasedGroup, role: Role) -> Json:
     body["spec"] = {
         "clusterIP": "None",
         "selector": _selector(group, role)["matchLabels"],
-        "publishNotReadyAddresses": kind_of(role) == STATEFUL_SET,
     }
+    if kind_of(role) == STATEFUL_SET:
+        body["spec"]["publishNotReadyAddresses"] = True
     if role.service_ports:
         body["spec"]["ports"] = [_service_port(port) for port in role.service_ports]
     return body

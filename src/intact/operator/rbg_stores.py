@@ -20,7 +20,7 @@ from intact.operator.rbg_resources import (
     SERVICES,
     WORKLOADS,
 )
-from intact.rollout.names import GROUP, ROLE
+from intact.rollout.names import GROUP, REVISION, ROLE
 
 T = TypeVar("T", Pod, RoleWorkload, Service, ConfigMap, ControllerRevision, ScalingAdapter)
 
@@ -33,10 +33,12 @@ def _group_of(obj: Any) -> list[str]:
 
 class RbgStores:
     def __init__(self, client: Client, rng: random.Random) -> None:
-        def follow(resource: Resource[T], backoff: Backoff | None = None) -> Reflector[T]:
+        def follow(
+            resource: Resource[T], backoff: Backoff | None = None, label: str = GROUP
+        ) -> Reflector[T]:
             """Only what has a group's label: of all others' objects nothing is read."""
             store: Store[T] = Store({"group": _group_of})
-            return Reflector(client, resource, store, labels=GROUP, backoff=backoff, rng=rng)
+            return Reflector(client, resource, store, labels=label, backoff=backoff, rng=rng)
 
         self.groups: Reflector[RoleBasedGroup] = Reflector(client, RBGS, Store(), rng=rng)
         self.pods: Reflector[Pod] = follow(PODS)
@@ -48,7 +50,8 @@ class RbgStores:
         }
         self.services: Reflector[Service] = follow(SERVICES)
         self.config_maps: Reflector[ConfigMap] = follow(CONFIG_MAPS)
-        self.revisions: Reflector[ControllerRevision] = follow(REVISIONS)
+        # A StatefulSet's own revisions have the labels of its pods.
+        self.revisions: Reflector[ControllerRevision] = follow(REVISIONS, label=REVISION)
         self.adapters: Reflector[ScalingAdapter] = follow(SCALING_ADAPTERS)
 
     @property

@@ -10,7 +10,7 @@ from intact.model.status import Status, StatusCause, StatusDetails
 
 def invalid(resource: Resource[Any], name: str, errors: Sequence[FieldError]) -> Status:
     causes = [
-        StatusCause(reason="FieldValueInvalid", message=error.message, field=error.path)
+        StatusCause(reason="FieldValueInvalid", message=error.body, field=error.path)
         for error in errors
     ]
     text = "; ".join(str(error) for error in errors)

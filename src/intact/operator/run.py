@@ -95,6 +95,7 @@ class _House:
         if "rbg" in options.controllers:
             self._rbg = RbgReplica(client, identity, now=_now, leads=lambda: election.leads)
             handlers[VALIDATE_RBG_PATH] = rbg_validation.review
+            self.metrics.show_rbg(self._rbg)
         self.metrics.show_reflectors(self.reflectors)
         if options.webhook is not None:
             self.webhooks = Webhooks(

@@ -113,5 +113,13 @@ async def roll_back(client: Client, namespace: str, group: str, revision: str) -
     spec = restored(live["spec"], stored.data)
     if spec == live["spec"]:
         return False
-    await client.update(GROUPS, live | {"spec": spec}, group, namespace)
+    patch = [
+        {
+            "op": "test",
+            "path": "/metadata/resourceVersion",
+            "value": live["metadata"]["resourceVersion"],
+        },
+        {"op": "replace", "path": "/spec/roles", "value": spec["roles"]},
+    ]
+    await client.patch(GROUPS, patch, group, namespace, type=PatchType.JSON)
     return True

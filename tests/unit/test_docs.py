@@ -1,6 +1,7 @@
 """The documentation names everything that users can set or see."""
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,12 +26,16 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def options() -> list[tuple[str, str]]:
-    found = []
-    for name, command in main.commands.items():
+    return list(options_of(main))
+
+
+def options_of(group: click.Group, path: str = "") -> Iterator[tuple[str, str]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from options_of(command, f"{path}{name} ")
         for parameter in command.params:
             if isinstance(parameter, click.Option):
-                found += [(name, option) for option in parameter.opts]
-    return found
+                yield from ((path + name, option) for option in parameter.opts)
 
 
 @pytest.mark.parametrize(("command", "option"), options())

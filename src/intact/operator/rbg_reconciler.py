@@ -53,7 +53,7 @@ from intact.rollout.names import ROLE, role_revision_label, service_name, worklo
 from intact.rollout.orders import Driven, RoleFacts, WorkloadFacts, WorkloadOrder
 from intact.rollout.progress import conditions as conditions_of
 from intact.rollout.progress import refused
-from intact.rollout.validation import validate
+from intact.rollout.validation import unworkable
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class RbgReconciler:
         return written
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
-        if errors := validate(group):
+        if errors := unworkable(group):
             text = "; ".join(str(error) for error in errors)
             return await self._write(group, invalid(group, text, self._now()))
         scaled = await self._scaling.agree(group)

@@ -16,8 +16,8 @@ The rules, for each role:
 1. Started is at most what is `allowed`: ⌊(p + maxSkew) · desired⌋, or, for a role that itself
    stands at p, one more than is ready if that is more; and never over the goal. So no role's
    started replicas are further from p than maxSkew or one replica of the coarsest role.
-2. A replica that is available moves only while fewer than ⌊maxUnavailableRatio · desired⌋ are
-   unavailable. One that is not available costs nothing.
+2. A replica that is available moves only while fewer than ⌊maxUnavailableRatio · desired⌋, or one
+   if that is none, are unavailable. One that is not available costs nothing.
 3. The highest index moves first: the newest first on the way back. Nothing moves backwards.
 
 A role that has reached its goal holds up nobody: goals differ by less than one replica.
@@ -157,7 +157,8 @@ def _count(role: Role, rules: Rules) -> _Counts:
         ready=sum(slot.new and slot.ready for slot in slots),
         unavailable=sum(not slot.ready for slot in slots),
         goal=role.desired - keeps,
-        most_unavailable=max(1, most) if role.surge else most,
+        # A role that was scaled down to less than that goes on, one at a time.
+        most_unavailable=max(1, most) if role.surge or rules.max_unavailable != 0 else 0,
     )
 
 

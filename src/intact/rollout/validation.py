@@ -6,7 +6,7 @@ group that slipped in must stay editable.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from intact.model.field_error import FieldError
 from intact.model.rbg import Coordination, RbgSpec, Role, RoleBasedGroup
@@ -41,8 +41,17 @@ _KINDS = (
 
 
 def validate(group: RoleBasedGroup, old: RoleBasedGroup | None = None) -> list[FieldError]:
+    """Whether it may be stored."""
     known = [] if old is None else list(_errors(old))
-    return [error for error in _errors(group) if error not in known]
+    rules = [] if old is None else old.spec.coordination
+    found = [*_errors(group), *_ways_forward(group.spec, rules)]
+    return [error for error in found if error not in known]
+
+
+def unworkable(group: RoleBasedGroup) -> list[FieldError]:
+    """Whether it may be worked on. A role that was scaled down to where the ratio of unavailable
+    replicas is less than one is still updated, one at a time."""
+    return list(_errors(group))
 
 
 def _errors(group: RoleBasedGroup) -> Iterator[FieldError]:
@@ -190,8 +199,6 @@ def _rolling_update(spec: RbgSpec, each: Coordination, path: str) -> Iterator[Fi
         for at, ratio in found.items():
             if check_ratio(ratio):
                 yield FieldError(at, ratio, "must be a percentage from 0% to 100%")
-            elif name == "maxUnavailable":
-                yield from _way_forward(spec, each, at, ratio)
     for role in _members(spec, each):
         if role.update_strategy is not None:
             index = spec.roles.index(role)
@@ -199,6 +206,22 @@ def _rolling_update(spec: RbgSpec, each: Coordination, path: str) -> Iterator[Fi
                 f"the coordination {each.name} updates this role: it has no strategy of its own"
             )
             yield FieldError(f"spec.roles[{index}].updateStrategy", None, message)
+
+
+def _ways_forward(spec: RbgSpec, known: Sequence[Coordination]) -> Iterator[FieldError]:
+    """Of coordinations that are new or changed: whoever only scales a role is not refused."""
+    for index, each in enumerate(spec.coordination):
+        if type_of(each) != ROLLING_UPDATE or each in known:
+            continue
+        path = f"spec.coordination[{index}].strategy"
+        strategy, typed = each.strategy, each.strategy.rolling_update
+        given = {
+            f"{path}.maxUnavailableRatio": strategy.max_unavailable_ratio,
+            f"{path}.rollingUpdate.maxUnavailable": typed.max_unavailable if typed else None,
+        }
+        for at, ratio in given.items():
+            if ratio is not None and not check_ratio(ratio):
+                yield from _way_forward(spec, each, at, ratio)
 
 
 def _way_forward(spec: RbgSpec, each: Coordination, at: str, ratio: str) -> Iterator[FieldError]:

@@ -126,13 +126,17 @@ def test_the_way_back_is_a_plan_with_another_word() -> None:
 
 
 def test_a_ratio_that_lets_nothing_go_says_so() -> None:
-    made = plan([role("a", 3)], Rules(max_unavailable=percent(10))).roles["a"]
+    made = plan([role("a", 3)], Rules(max_unavailable=percent(0))).roles["a"]
     assert made.held_by == "a"
     assert made.waits_for == "maxUnavailableRatio: none of 3 replicas may be unavailable"
 
 
+def test_a_role_scaled_to_less_than_one_of_its_ratio_goes_on_one_at_a_time() -> None:
+    assert plan([role("a", 3)], Rules(max_unavailable=percent(10))).roles["a"].moves == (2,)
+
+
 def test_a_role_that_may_surge_moves_all_the_same() -> None:
-    made = plan([replace(role("a", 3), surge=True)], Rules(max_unavailable=percent(10)))
+    made = plan([replace(role("a", 3), surge=True)], Rules(max_unavailable=percent(0)))
     assert made.roles["a"].moves == (2,)
 
 

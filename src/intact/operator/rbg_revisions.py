@@ -77,16 +77,15 @@ class RbgRevisions:
     async def _trim(
         self, group: RoleBasedGroup, stored: list[ControllerRevision], present: str
     ) -> None:
-        running = self._running(group)
-        in_use = {present} | {
-            revision_of(one).hash
+        named = (group.status.current_revision, group.status.update_revision)
+        in_use = {present} | {revision_of(one).hash for one in stored if one.metadata.name in named}
+        # Of what runs, the newest revision that has it: an old Deployment needs its template.
+        newest = {
+            (role, hash_of(template)): revision_of(one).hash
             for one in stored
-            if one.metadata.name in (group.status.current_revision, group.status.update_revision)
-            or any(
-                (role, hash_of(template)) in running
-                for role, template in one.data.get("roles", {}).items()
-            )
+            for role, template in one.data.get("roles", {}).items()
         }
+        in_use |= {newest[each] for each in self._running(group) if each in newest}
         for one in outlived(map(revision_of, stored), in_use):
             try:
                 await self._client.delete(REVISIONS, one.name, group.metadata.namespace)

@@ -19,6 +19,7 @@ from intact.operator.rbg_reconciler import RbgReconciler
 from intact.operator.rbg_resources import LEADER_WORKER_SETS
 from intact.operator.rbg_stores import RbgStores
 from intact.rollout.names import GROUP
+from intact.rollout.places import is_held
 
 _WORKERS = 4
 
@@ -76,6 +77,9 @@ class RbgReplica:
         try:
             for group in self.stores.groups.store:
                 self.queue.add(key_of(group))
+            for pod in self.stores.pods.store:
+                if is_held(pod):  # its group may have gone meanwhile
+                    self.queue.add((pod.metadata.namespace, pod.metadata.labels[GROUP]))
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(_WORKERS):
                     tasks.create_task(work(self.queue, self.reconciler.reconcile))

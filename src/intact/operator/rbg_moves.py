@@ -5,7 +5,7 @@ waited for: nothing else of the role moves before it.
 """
 
 import logging
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +15,7 @@ from intact.kube.resources import PODS, RBGS, untyped
 from intact.model.pod import Pod
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg_resources import DEPLOYMENTS, REVISIONS
-from intact.rollout.names import HELD, REVISION, ROLE
+from intact.rollout.names import HELD, REVISION
 from intact.rollout.orders import Driven, Eviction
 from intact.rollout.places import is_held
 from intact.rollout.revisions import restored
@@ -28,10 +28,10 @@ class RbgMoves:
         self.writes = 0
         self._client = client
 
-    async def release(self, driven: Driven, roles: Container[str]) -> None:
-        """Let pods go on that we hold, of roles whose orders have been applied."""
-        for pod in driven.release:
-            if pod.metadata.labels.get(ROLE) in roles:
+    async def let_go(self, pods: Iterable[Pod]) -> None:
+        """Let pods go on that we hold."""
+        for pod in pods:
+            if is_held(pod):
                 await self._let_go(pod)
 
     async def relabel(self, group: RoleBasedGroup, driven: Driven) -> None:
@@ -91,16 +91,22 @@ class RbgMoves:
         return replicas
 
     async def _let_go(self, pod: Pod) -> None:
-        meta = pod.metadata
-        body = {"metadata": {"uid": meta.uid, "$deleteFromPrimitiveList/finalizers": [HELD]}}
-        with suppress(NotFound, Conflict):
-            await self._client.patch(
-                PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC
-            )
+        if await let_go(self._client, pod):
             self.writes += 1
 
     async def roll_back(self, group: RoleBasedGroup, name: str) -> bool:
         return await roll_back(self._client, group.metadata.namespace, group.metadata.name, name)
+
+
+async def let_go(client: Client, pod: Pod) -> bool:
+    """Hold a pod no longer. False if it is not there any more."""
+    meta = pod.metadata
+    body = {"metadata": {"uid": meta.uid, "$deleteFromPrimitiveList/finalizers": [HELD]}}
+    try:
+        await client.patch(PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC)
+    except (NotFound, Conflict):
+        return False
+    return True
 
 
 GROUPS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)

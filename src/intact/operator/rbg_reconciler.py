@@ -4,7 +4,7 @@ Level-triggered: a reconcile looks at what is there and goes on from it, whateve
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import datetime
 from typing import Any
 
@@ -111,10 +111,12 @@ class RbgReconciler:
         self._queue.add_after(key, GATHER)
 
     async def reconcile(self, key: Key) -> None:
-        group = self._group(key)
-        if group is None or not self._leads():
+        if not self._leads():
             return
-        if group.metadata.deletion_timestamp is not None:
+        group = self._group(key)
+        if group is None or group.metadata.deletion_timestamp is not None or unworkable(group):
+            await self._moves.let_go(self._stores.pods_in(key))
+        if group is None or group.metadata.deletion_timestamp is not None:
             return  # the garbage collector takes what it owns
         try:
             await self._reconcile(group)
@@ -157,9 +159,10 @@ class RbgReconciler:
         }
         problems = await self._apply(group, works, driven)
         progress: dict[str, dict[str, RoleProgress]] = {}
+        # What could not be applied must not be taken for granted.
+        applied = {role for role, work in works.items() if not work.message}
+        await self._let_go(group, works.keys() - applied, driven.values())
         for name, each_driven in driven.items():
-            # What could not be applied must not be taken for granted.
-            applied = {role for role, work in works.items() if not work.message}
             refusals = await self._follow(group, each_driven, applied)
             progress[name] = refused(each_driven.progress, refusals)
         await self._clean_up(group, works, driven)
@@ -305,12 +308,23 @@ class RbgReconciler:
             return False
         return work.status().ready_replicas >= work.desired
 
+    async def _let_go(
+        self, group: RoleBasedGroup, unapplied: Set[str], driven: Iterable[Driven]
+    ) -> None:
+        """The pods that were held until now: their workloads will make them again as they should
+        be."""
+        evicted = {one.pod.metadata.uid for each in driven for one in each.evict}
+        await self._moves.let_go(
+            pod
+            for pod in self._stores.pods_in((group.metadata.namespace, group.metadata.name))
+            if pod.metadata.labels.get(ROLE) not in unapplied and pod.metadata.uid not in evicted
+        )
+
     async def _follow(
         self, group: RoleBasedGroup, driven: Driven, applied: set[str]
     ) -> dict[str, str]:
         """Returns, by role, which budget is in the way."""
         key = (group.metadata.namespace, group.metadata.name)
-        await self._moves.release(driven, applied)
         refusals = await self._moves.evict(driven, applied)
         await self._moves.relabel(group, driven)
         for kind, reason, message in driven.events:

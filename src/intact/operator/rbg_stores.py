@@ -74,6 +74,10 @@ class RbgStores:
     def group(self, key: Key) -> RoleBasedGroup | None:
         return self.groups.store.get(*key)
 
+    def pods_in(self, key: Key) -> list[Pod]:
+        """All pods of a group, which itself may have gone."""
+        return self.pods.store.by_index("group", f"{key[0]}/{key[1]}")
+
     def pods_of(self, group: RoleBasedGroup, role: str) -> list[Pod]:
         found = self._of(self.pods, group)
         return [pod for pod in found if pod.metadata.labels.get(ROLE) == role]

@@ -30,7 +30,7 @@ from intact.rollout.coordinations import (
 )
 from intact.rollout.names import REVISION, role_revision_label, workload_name
 from intact.rollout.orders import Driven, Eviction, RoleFacts, WorkloadOrder
-from intact.rollout.places import Ordinals, groups, is_going, is_held, is_updated, ordinals
+from intact.rollout.places import Ordinals, groups, is_going, is_updated, ordinals
 from intact.rollout.plan import Plan, Role, RolePlan, Rules
 from intact.rollout.progress import DEADLINE, STALLED, events, role_progress, until_deadline
 from intact.rollout.ratios import most_unavailable, parse
@@ -83,14 +83,12 @@ def drive(
     plan = plan_in_batches(roles, rollout.rules, batched(group), back=back)
     orders: dict[str, list[WorkloadOrder]] = {}
     evict: list[Eviction] = []
-    release: list[Pod] = []
     for name in coordination.roles:
         role_plan = plan.roles.get(name)
         if name in rollout.ordinals and role_plan is not None:
-            order, going, held = _stateful_set(rollout, name, role_plan)
+            order, going = _stateful_set(rollout, name, role_plan)
             orders[name] = [order]
             evict += going
-            release += held
         elif name in rollout.pairs:
             orders[name], going = deployments.order(
                 group.metadata.name,
@@ -112,7 +110,6 @@ def drive(
         orders=orders,
         progress=progress,
         evict=evict,
-        release=release,
         relabel=_labels(rollout, plan),
         events=events(coordination.name, before, progress),
         again_in=until_deadline(progress.values(), deadline, now),
@@ -147,7 +144,7 @@ def _role(rollout: _Rollout, name: str) -> Role | None:
 
 def _stateful_set(
     rollout: _Rollout, name: str, plan: RolePlan
-) -> tuple[WorkloadOrder, list[Eviction], list[Pod]]:
+) -> tuple[WorkloadOrder, list[Eviction]]:
     facts, there = rollout.facts[name], rollout.ordinals[name]
     live = facts.workloads[0]
     moves = plan.moves
@@ -156,19 +153,9 @@ def _stateful_set(
         partition, moves = max(facts.desired, live.replicas), ()
     else:
         partition = _partition(facts, there, moves)
-    evictions = []
-    for ordinal in moves:
-        pod = there.alive(ordinal)
-        if pod is not None:
-            evictions.append(Eviction(pod, name))
-    moving = {one.pod.metadata.uid for one in evictions}
-    release = [
-        pod
-        for pod in there.pods.values()
-        if is_held(pod) and (is_going(pod) or pod.metadata.uid not in moving)
-    ]
+    evictions = [Eviction(pod, name) for at in moves if (pod := there.alive(at)) is not None]
     order = WorkloadOrder(live.name, facts.role, facts.revision, facts.desired, partition)
-    return order, evictions, release
+    return order, evictions
 
 
 def _partition(facts: RoleFacts, there: Ordinals, moves: Sequence[int]) -> int:

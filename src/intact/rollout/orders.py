@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from intact.model.meta import Condition
 from intact.model.pod import Pod
 from intact.model.rbg import Json, Role, RoleProgress
 
@@ -79,11 +78,8 @@ class Driven:
     progress: dict[str, RoleProgress]
     evict: Sequence[Eviction] = ()
     """First to last: where one is refused, those after it in its role wait."""
-    release: Sequence[Pod] = ()
-    """Pods that we hold and that may go on, once the orders have been applied."""
     relabel: Mapping[str, str] = field(default_factory=dict)
     """By pod name: the revision that routers should read on it."""
-    conditions: Sequence[Condition] = ()
     events: Sequence[tuple[str, str, str]] = ()
     """Type, reason and message."""
     again_in: float | None = None

@@ -4,7 +4,7 @@ Level-triggered: a reconcile looks at what is there and goes on from it, whateve
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -309,7 +309,7 @@ class RbgReconciler:
         return work.status().ready_replicas >= work.desired
 
     async def _let_go(
-        self, group: RoleBasedGroup, unapplied: Set[str], driven: Iterable[Driven]
+        self, group: RoleBasedGroup, unapplied: Container[str], driven: Iterable[Driven]
     ) -> None:
         """The pods that were held until now: their workloads will make them again as they should
         be."""

@@ -17,6 +17,7 @@ OWNERS_ROLE = "intact-owners"
 OWNERS_LABEL = "intact.dev/aggregate-to-owners"
 READ = ["get", "list", "watch"]
 WRITE = ["create", "patch", "delete"]
+REGISTRATIONS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
 
 
 def access(namespace: str) -> list[Json]:
@@ -65,13 +66,9 @@ def _cluster_rules() -> list[Json]:
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
         # A name cannot be asked for where there is none yet, so creation is not bound to it.
-        _rule("admissionregistration.k8s.io", ["validatingwebhookconfigurations"], ["create"]),
+        _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
         {
-            **_rule(
-                "admissionregistration.k8s.io",
-                ["validatingwebhookconfigurations"],
-                [*READ, "update"],
-            ),
+            **_rule("admissionregistration.k8s.io", REGISTRATIONS, [*READ, "update"]),
             "resourceNames": [registration.NAME],
         },
     ]

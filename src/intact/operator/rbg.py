@@ -15,6 +15,7 @@ from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
 from intact.kube.store import Key, key_of
 from intact.model.rbg import RoleBasedGroup
+from intact.operator.rbg_placement import Placement
 from intact.operator.rbg_reconciler import RbgReconciler
 from intact.operator.rbg_resources import LEADER_WORKER_SETS
 from intact.operator.rbg_stores import RbgStores
@@ -38,6 +39,7 @@ class RbgReplica:
         self._leading = False
         self._sets_wanted = asyncio.Event()
         self.stores = RbgStores(client, rng)
+        self.placement = Placement(client, self.stores)
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.queue: Queue[Key] = Queue("rbg", rng=rng)
         self.reconciler = RbgReconciler(

@@ -11,9 +11,13 @@ from intact.model.rbg import Role, RoleBasedGroup, RolePort, RoleRollingUpdate
 from intact.model.role_workload import RoleWorkload
 from intact.operator.rbg_resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg_templates import leader_and_worker, pod_template
+from intact.rollout.coordinations import AFFINITY_SCHEDULING, coordination_of
 from intact.rollout.names import (
+    BATCHED,
+    COORDINATION,
     GROUP,
     GROUP_KEY,
+    MEMBER,
     ROLE_SIZE,
     group_key,
     labels,
@@ -86,6 +90,14 @@ def workload(
     return body
 
 
+def _pod_labels(group: RoleBasedGroup, order: WorkloadOrder) -> dict[str, str]:
+    """Beside those that all pods of a role have. The batch itself is given at creation."""
+    batches = coordination_of(group.spec, order.role.name, AFFINITY_SCHEDULING)
+    if batches is None:
+        return order.labels
+    return {**order.labels, COORDINATION + batches.name: MEMBER, BATCHED: batches.name}
+
+
 def _rolling(role: Role) -> RoleRollingUpdate:
     strategy = role.update_strategy
     return (strategy.rolling_update if strategy else None) or RoleRollingUpdate()
@@ -110,7 +122,9 @@ def _stateful_set(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkloa
         ),
         "selector": _selector(group, role),
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": update},
-        "template": pod_template(meta.namespace, meta.name, role, order.revision, order.labels),
+        "template": pod_template(
+            meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
+        ),
         **_min_ready(role),
     }
 
@@ -140,7 +154,9 @@ def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload
         "replicas": order.replicas,
         "selector": _selector(group, role),
         "strategy": strategy,
-        "template": pod_template(meta.namespace, meta.name, role, order.revision, order.labels),
+        "template": pod_template(
+            meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
+        ),
         **({"paused": True} if order.paused else {}),
         **_min_ready(role),
     }
@@ -160,7 +176,7 @@ def _leader_worker_set(
     if rolling.max_surge is not None:
         update["maxSurge"] = rolling.max_surge
     leader, worker = leader_and_worker(
-        meta.namespace, meta.name, role, order.revision, order.labels
+        meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
     )
     sets = role.leader_worker_set
     return {

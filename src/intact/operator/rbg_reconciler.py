@@ -9,14 +9,15 @@ from datetime import datetime
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, Invalid, NotFound
+from intact.kube.errors import Conflict, Invalid, NotFound, TooManyRequests
 from intact.kube.events import EventRecorder, EventType
 from intact.kube.memory.patches import PatchError
 from intact.kube.queue import Queue
-from intact.kube.resources import RBGS, SCALING_ADAPTERS, Resource
+from intact.kube.resources import PODS, RBGS, SCALING_ADAPTERS, Resource
 from intact.kube.store import Key
 from intact.model.event import ObjectReference
 from intact.model.meta import Condition
+from intact.model.pod import Pod
 from intact.model.rbg import (
     BatchProgress,
     Coordination,
@@ -28,7 +29,7 @@ from intact.model.rbg import (
 from intact.model.role_workload import RoleWorkload
 from intact.operator import rbg_objects as objects
 from intact.operator.applying import Applier, NotOurs, Owned, TooSoon
-from intact.operator.rbg_batches import batch_progress
+from intact.operator.rbg_batches import batch_progress, misplaced
 from intact.operator.rbg_moves import RbgMoves
 from intact.operator.rbg_resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg_revisions import RbgRevisions, role_hashes
@@ -166,6 +167,7 @@ class RbgReconciler:
             refusals = await self._follow(group, each_driven, applied)
             progress[name] = refused(each_driven.progress, refusals)
         await self._clean_up(group, works, driven)
+        await self._put_right(group, works, batches)
         await self._report(group, works, progress, batches, scaled, revision, problems)
         return None
 
@@ -337,6 +339,36 @@ class RbgReconciler:
             message = f"stalled: going back to {driven.rollback_to}"
             self._say(group, "Warning", "RollbackStarted", message)
         return refusals
+
+    async def _put_right(
+        self,
+        group: RoleBasedGroup,
+        works: Mapping[str, Work],
+        batches: Mapping[str, BatchProgress],
+    ) -> None:
+        """Have pods that are in the wrong batch come again in the right one."""
+        for each in of_type(group.spec, AFFINITY_SCHEDULING):
+            progress = batches[each.name]
+            before = _state_before(group, each)
+            known = before.batches.pending if before and before.batches else []
+            for number in progress.pending:
+                if number not in known:
+                    message = f"{each.name}: batch {number} has a pod that finds no node"
+                    self._say(group, "Warning", "BatchPending", message)
+            for name in batching(each).ratios:
+                work = works[name]
+                for pod in misplaced(each, work.role, work.pods, progress.started):
+                    await self._evict(group, pod)
+
+    async def _evict(self, group: RoleBasedGroup, pod: Pod) -> None:
+        meta = pod.metadata
+        try:
+            await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
+            self.other_writes += 1
+        except TooManyRequests:
+            self._queue.add_after((meta.namespace, group.metadata.name), _ASK_AGAIN)
+        except (NotFound, Conflict):
+            pass  # it has gone
 
     async def _clean_up(
         self, group: RoleBasedGroup, works: Mapping[str, Work], driven: Mapping[str, Driven]

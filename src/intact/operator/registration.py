@@ -22,6 +22,7 @@ from intact.kube.store import Store
 from intact.model.base import View
 from intact.model.meta import ObjectMeta
 from intact.operator import match_conditions as conditions
+from intact.rollout.names import BATCHED
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,8 @@ GATED_LABEL = "intact.dev/gated"
 GATE_PATH = "/gate"
 VALIDATE_PUB_PATH = "/validate/pub"
 VALIDATE_RBG_PATH = "/validate/rbg"
-PATHS = (GATE_PATH, VALIDATE_PUB_PATH, VALIDATE_RBG_PATH)
+PLACE_PATH = "/place"
+PATHS = (GATE_PATH, VALIDATE_PUB_PATH, VALIDATE_RBG_PATH, PLACE_PATH)
 NEVER_GATED = ("kube-system",)
 _TIMEOUT = 10
 _CHECK_EVERY = 300.0
@@ -52,6 +54,16 @@ REGISTRATIONS = Resource(
     "v1",
     "validatingwebhookconfigurations",
     "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+
+
+MUTATING_REGISTRATIONS = Resource(
+    WebhookConfiguration,
+    "admissionregistration.k8s.io",
+    "v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
     namespaced=False,
 )
 
@@ -103,22 +115,11 @@ def webhook_configuration(
     def webhook(
         name: str, path: str, rule: Json, *matching: conditions.Condition
     ) -> tuple[str, Json]:
-        config = address.client_config(path)
-        config["caBundle"] = base64.b64encode(ca_bundle).decode()
-        return path, {
-            "name": name,
-            "clientConfig": config,
-            "rules": [{"scope": "Namespaced", **rule}],
-            "failurePolicy": "Fail",
-            "matchPolicy": "Equivalent",
-            "namespaceSelector": gated if path == GATE_PATH else {},
-            "objectSelector": {},
+        body = _webhook(address, ca_bundle, name, path, rule)
+        if path == GATE_PATH:
             # The gate writes to the ledger, but not for a dry run.
-            "sideEffects": "NoneOnDryRun" if path == GATE_PATH else "None",
-            "timeoutSeconds": _TIMEOUT,
-            "admissionReviewVersions": ["v1"],
-            **({"matchConditions": list(matching)} if matching else {}),
-        }
+            body |= {"namespaceSelector": gated, "sideEffects": "NoneOnDryRun"}
+        return path, body | ({"matchConditions": list(matching)} if matching else {})
 
     webhooks = [
         webhook(
@@ -158,6 +159,39 @@ def webhook_configuration(
     }
 
 
+def mutating_configuration(
+    address: Address, ca_bundle: bytes, answered: Collection[str] = PATHS
+) -> Json:
+    """The registration of what gives a pod its place: pods that come in batches, and no others."""
+    batched = {"matchExpressions": [{"key": BATCHED, "operator": "Exists"}]}
+    rule = _rule("", "v1", "pods", "CREATE")
+    place = _webhook(address, ca_bundle, "pods.place.intact.dev", PLACE_PATH, rule)
+    place |= {"objectSelector": batched, "reinvocationPolicy": "Never"}
+    return {
+        "apiVersion": MUTATING_REGISTRATIONS.api_version,
+        "kind": MUTATING_REGISTRATIONS.kind,
+        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "intact"}},
+        "webhooks": [place] if PLACE_PATH in answered else [],
+    }
+
+
+def _webhook(address: Address, ca_bundle: bytes, name: str, path: str, rule: Json) -> Json:
+    config = address.client_config(path)
+    config["caBundle"] = base64.b64encode(ca_bundle).decode()
+    return {
+        "name": name,
+        "clientConfig": config,
+        "rules": [{"scope": "Namespaced", **rule}],
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "sideEffects": "None",
+        "timeoutSeconds": _TIMEOUT,
+        "admissionReviewVersions": ["v1"],
+    }
+
+
 def _rule(group: str, version: str, resource: str, *operations: str) -> Json:
     return {
         "apiGroups": [group],
@@ -170,11 +204,17 @@ def _rule(group: str, version: str, resource: str, *operations: str) -> Json:
 class Registration:
     """One registration, as `wanted` says it should be at each moment."""
 
-    def __init__(self, client: Client, wanted: Callable[[], Json]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        wanted: Callable[[], Json],
+        resource: Resource[WebhookConfiguration] = REGISTRATIONS,
+    ) -> None:
         self.error: str | None = None
         """Why it may not be as it should be; None while all is well."""
         self._client = client
         self._wanted = wanted
+        self._resource = resource
         self._stored: tuple[Json, list[Json]] | None = None
         self._woken = asyncio.Event()
         self._backoff = Backoff(first=0.2, most=30.0)
@@ -189,10 +229,10 @@ class Registration:
         for _ in range(_ATTEMPTS):
             wanted = self._wanted()
             try:
-                found = await self._client.get(REGISTRATIONS, NAME)
+                found = await self._client.get(self._resource, NAME)
             except NotFound:
                 try:
-                    answer = await self._client.create(REGISTRATIONS, wanted)
+                    answer = await self._client.create(self._resource, wanted)
                 except AlreadyExists:
                     continue
             else:
@@ -201,23 +241,23 @@ class Registration:
                 version = found.metadata.resource_version
                 body = wanted | {"metadata": wanted["metadata"] | {"resourceVersion": version}}
                 try:
-                    answer = await self._client.update(REGISTRATIONS, body, NAME)
+                    answer = await self._client.update(self._resource, body, NAME)
                 except (Conflict, NotFound):
                     continue
                 if answer.metadata.resource_version == version:
                     self._stored = (wanted, answer.webhooks or [])
                     return False
             self._stored = (wanted, answer.webhooks or [])
-            log.info("the webhook registration %s has been written", NAME)
+            log.info("the %s %s has been written", self._resource.kind, NAME)
             return True
-        raise KubeError(f"the webhook registration {NAME} changes faster than it can be written")
+        raise KubeError(f"the {self._resource.kind} {NAME} changes faster than it can be written")
 
     async def keep_registered(self) -> None:
         """Runs, on the leader, until cancelled: edits and deletions are undone as they are seen."""
         store: Store[WebhookConfiguration] = Store()
         store.subscribe(lambda _old, _new: self.recheck())
         reflector = Reflector(
-            self._client, REGISTRATIONS, store, fields=f"metadata.name={NAME}", rng=self._rng
+            self._client, self._resource, store, fields=f"metadata.name={NAME}", rng=self._rng
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
@@ -233,7 +273,7 @@ class Registration:
             except KubeError as error:
                 failures += 1
                 if self.error != str(error):
-                    log.warning("the webhook registration %s: %s", NAME, error)
+                    log.warning("the %s %s: %s", self._resource.kind, NAME, error)
                 self.error = str(error)
                 await asyncio.sleep(self._backoff.delay(failures, self._rng))
                 continue

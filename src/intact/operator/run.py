@@ -26,7 +26,12 @@ from intact.operator.metrics import Metrics
 from intact.operator.names import LEASE
 from intact.operator.pub import PubReplica
 from intact.operator.rbg import RbgReplica
-from intact.operator.registration import GATE_PATH, VALIDATE_PUB_PATH, VALIDATE_RBG_PATH
+from intact.operator.registration import (
+    GATE_PATH,
+    PLACE_PATH,
+    VALIDATE_PUB_PATH,
+    VALIDATE_RBG_PATH,
+)
 from intact.operator.webhook_server import Handler
 from intact.operator.webhooks import Webhooks
 
@@ -95,6 +100,7 @@ class _House:
         if "rbg" in options.controllers:
             self._rbg = RbgReplica(client, identity, now=_now, leads=lambda: election.leads)
             handlers[VALIDATE_RBG_PATH] = rbg_validation.review
+            handlers[PLACE_PATH] = self._rbg.placement.review
             self.metrics.show_rbg(self._rbg)
         self.metrics.show_reflectors(self.reflectors)
         if options.webhook is not None:
@@ -114,8 +120,8 @@ class _House:
         return [reflector for each in self._replicas() for reflector in each.reflectors]
 
     async def _wait_synced(self) -> None:
-        """Before this nobody may ask the gate. Of groups nothing is asked that needs their stores:
-        their CRD may not be here."""
+        """Before this nobody may ask the gate. Who asks about groups is not kept waiting: their CRD
+        may not be here."""
         if self._pub is not None:
             await self._pub.wait_synced()
 

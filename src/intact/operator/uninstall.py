@@ -13,7 +13,12 @@ from intact.operator.install import CRDS
 from intact.operator.manifests import manifests
 from intact.operator.names import LABELS, LEASE
 from intact.operator.rbg_moves import let_go
-from intact.operator.registration import GATED_LABEL, NAME, REGISTRATIONS
+from intact.operator.registration import (
+    GATED_LABEL,
+    MUTATING_REGISTRATIONS,
+    NAME,
+    REGISTRATIONS,
+)
 from intact.rollout.names import GROUP, HELD
 from intact.rollout.places import is_held
 
@@ -53,7 +58,8 @@ async def uninstall(
 
 
 async def _open_the_gate(client: Client, say: Say) -> None:
-    await _delete(client, REGISTRATIONS, {"name": NAME}, say)
+    for registrations in (REGISTRATIONS, MUTATING_REGISTRATIONS):
+        await _delete(client, registrations, {"name": NAME}, say)
     gated = await client.list(NAMESPACES, labels=GATED_LABEL)
     for namespace in gated.items:
         name = namespace.metadata.name

@@ -10,10 +10,12 @@ from intact.kube.errors import KubeError
 from intact.kube.retry import Backoff
 from intact.operator.certificates import Certificates, service_names
 from intact.operator.registration import (
+    MUTATING_REGISTRATIONS,
     Address,
     Registration,
     ServiceAddress,
     UrlAddress,
+    mutating_configuration,
     webhook_configuration,
 )
 from intact.operator.webhook_server import Handler, serving_webhooks
@@ -48,20 +50,25 @@ class Webhooks:
         self._exempt = () if service is None else (namespace,)
         self.certificates = Certificates(client, namespace, names)
         self.registration = Registration(client, self._wanted)
+        self.mutating = Registration(client, self._wanted_mutating, MUTATING_REGISTRATIONS)
         self._serving = asyncio.Event()
         self._rng = random.Random()
         self.certificates.subscribe(self.registration.recheck)
+        self.certificates.subscribe(self.mutating.recheck)
 
     def _wanted(self) -> dict[str, object]:
         return webhook_configuration(
             self._address, self.certificates.ca_bundle, self._exempt, self._handlers
         )
 
+    def _wanted_mutating(self) -> dict[str, object]:
+        return mutating_configuration(self._address, self.certificates.ca_bundle, self._handlers)
+
     def problem(self) -> str | None:
         """None while reviews are answered and the registration is as it should be."""
         if not self._serving.is_set():
             return self.certificates.error or "not served yet"
-        return self.certificates.error or self.registration.error
+        return self.certificates.error or self.registration.error or self.mutating.error
 
     async def run(self) -> None:
         """Answers reviews until cancelled; those that are running then are finished."""
@@ -90,4 +97,6 @@ class Webhooks:
     async def keep_registered(self) -> None:
         """The leader's part: registered once there is somebody to answer."""
         await self._serving.wait()
-        await self.registration.keep_registered()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.registration.keep_registered())
+            group.create_task(self.mutating.keep_registered())

@@ -28,7 +28,7 @@ class RoleReplica:
 
 def replicas(role: Role, pods: Iterable[Pod]) -> list[RoleReplica]:
     """Those that are there and will stay: what is terminating or finished is gone already."""
-    present = [pod for pod in pods if not _is_gone(pod)]
+    present = [pod for pod in pods if not is_gone(pod)]
     if kind_of(role) != LEADER_WORKER_SET:
         return [_replica(role, [pod], 1) for pod in present]
     size = (role.leader_worker_set.size if role.leader_worker_set else None) or 1
@@ -52,7 +52,7 @@ def is_ready(pod: Pod) -> bool:
     )
 
 
-def _is_gone(pod: Pod) -> bool:
+def is_gone(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None or pod.status.phase in (
         "Succeeded",
         "Failed",

@@ -17,6 +17,10 @@ _ROLE_REVISION = "rolebasedgroup.workloads.x-k8s.io/role-revision-hash-"
 COORDINATION = "coordination.workloads.x-k8s.io/"
 MEMBER = "member"
 BATCH = "batch.coordination.workloads.x-k8s.io/"
+"""Prefix; the value is the number of the pod's batch."""
+BATCHED = "intact.dev/batched"
+"""On the pods of roles that come in batches, by which the API server knows to ask us: the name of
+the coordination."""
 
 HELD = "intact.dev/rollout"
 """Finalizer on a pod that was evicted to be updated, until its workload will make it again with the

@@ -259,3 +259,43 @@ async def intact(space: Space, *arguments: str) -> tuple[int, str]:
     said, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode is not None
     return process.returncode, said.decode()
+
+
+async def test_a_budget_is_waited_for_while_a_drain_spends_it_too(space: Space) -> None:
+    """Groups of pods across both roles, of which one may be down: never two are, and both end."""
+    body = pair(12, 6, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
+    for one in body["spec"]["roles"]:
+        labels = {"app": "llm", "space": space.namespace}
+        one["template"]["metadata"] = {"labels": labels}
+    await space.create(GROUPS, body)
+    await group_settled(space)
+    spec = {"selector": {"matchLabels": {"app": "llm"}}, "maxUnavailable": 2}
+    await space.budget(spec, current_available=18, unavailable_allowed=2)
+    async with space.watched() as watched:
+        patch = update("engine:2")
+        for one in patch:
+            one["value"]["metadata"] = {"labels": {"app": "llm", "space": space.namespace}}
+        await change(space, patch)
+        await group_until(space, "llm", lambda one: _updated(one, "prefill") >= 2, "the middle")
+        async with space.drain("node-0") as drain:
+            found = await group_until(space, "llm", _waits_for_budget, "a role to wait for it")
+            assert "budget" in str(found.status.coordination_state[0].progress)
+            assert await drain.ended(120) == 0, drain.said
+        await group_settled(space)
+    unavailable = [
+        18 - sum(is_available(pod) for pod in state.values() if _is_of(pod, "llm"))
+        for state in watched.states
+    ]
+    assert max(unavailable) == 2
+
+
+def _waits_for_budget(found: RoleBasedGroup) -> bool:
+    return any(
+        "a budget of pod" in one.waiting_for
+        for each in found.status.coordination_state
+        for one in each.progress.values()
+    )
+
+
+def _is_of(pod: Json, app: str) -> bool:
+    return bool(pod["metadata"].get("labels", {}).get("app") == app)

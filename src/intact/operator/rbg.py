@@ -19,6 +19,7 @@ from intact.operator.rbg_placement import Placement
 from intact.operator.rbg_reconciler import RbgReconciler
 from intact.operator.rbg_resources import LEADER_WORKER_SETS
 from intact.operator.rbg_stores import RbgStores
+from intact.operator.rollout_metrics import RolloutTimes
 from intact.rollout.names import GROUP
 from intact.rollout.places import is_held
 
@@ -39,6 +40,7 @@ class RbgReplica:
         self._leading = False
         self._sets_wanted = asyncio.Event()
         self.stores = RbgStores(client, rng)
+        self.rollouts = RolloutTimes(self.stores.groups.store, now)
         self.placement = Placement(client, self.stores)
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.queue: Queue[Key] = Queue("rbg", rng=rng)

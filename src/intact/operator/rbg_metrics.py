@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from intact.operator.rbg import RbgReplica
+from intact.operator.rollout_metrics import metrics_of_rollouts
 
 
 def metrics_of_groups(replica: RbgReplica) -> Iterable[Metric]:
     yield from _of_roles(replica)
+    yield from metrics_of_rollouts(replica.stores.groups.store, replica.rollouts)
     yield CounterMetricFamily(
         "intact_group_writes",
         "Requests of the groups' controller that write.",

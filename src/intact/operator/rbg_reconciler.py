@@ -126,6 +126,9 @@ class RbgReconciler:
         except TooSoon as error:
             log.warning("group %s/%s: %s", *key, error)
             self._queue.add_after(key, _ASK_AGAIN)
+        except LookupError as error:
+            self._say(group, "Warning", "TemplateMissing", str(error.args[0]))
+            self._queue.add_after(key, _ASK_AGAIN)
 
     def _group(self, key: Key) -> RoleBasedGroup | None:
         """As it is known: our own last write may be ahead of the store."""

@@ -1,6 +1,7 @@
 """The documentation names everything that users can set or see."""
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from intact.kube.memory import MemoryApi
 from intact.operator.metrics import Metrics
 from intact.operator.pdb import PdbReplica
 from intact.operator.pub import PubReplica
+from intact.operator.rbg import RbgReplica
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs/reference/cli.md").read_text()
@@ -28,12 +30,16 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def options() -> list[tuple[str, str]]:
-    found = []
-    for name, command in main.commands.items():
+    return list(options_of(main))
+
+
+def options_of(group: click.Group, path: str = "") -> Iterator[tuple[str, str]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from options_of(command, f"{path}{name} ")
         for parameter in command.params:
             if isinstance(parameter, click.Option):
-                found += [(name, option) for option in parameter.opts]
-    return found
+                yield from ((path + name, option) for option in parameter.opts)
 
 
 @pytest.mark.parametrize(("command", "option"), options())
@@ -52,6 +58,7 @@ async def metric_names() -> set[str]:
     metrics.show_reflectors(lambda: pub.reflectors)
     metrics.show_pub(pub)
     metrics.show_pdb(PdbReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False))
+    metrics.show_rbg(RbgReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False))
     types = re.findall(OURS, metrics.render().decode(), re.MULTILINE)
     return {name for name in types if not name.endswith("_created")}
 

@@ -1,5 +1,6 @@
 """The conditions of a PodUnavailableBudget."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from intact.budget.ledger import timestamp
@@ -11,14 +12,20 @@ MIN_READY_UNREACHABLE = "MinReadyReplicasUnreachable"
 TOTAL_UNKNOWN = "TotalUnknown"
 
 
+OURS = frozenset({WORKING, GROUP_LABELS_MISSING, MIN_READY_UNREACHABLE, TOTAL_UNKNOWN})
+
+
 def merge(
-    old: list[Condition], wanted: list[Condition], generation: int, now: datetime
+    old: list[Condition],
+    wanted: list[Condition],
+    generation: int,
+    now: datetime,
+    ours: Collection[str] = OURS,
 ) -> list[Condition]:
     """The next conditions. A transition time moves only with the status; of ours, those that are
     no longer wanted go; others' stay."""
     known = {condition.type: condition for condition in old}
-    names = {WORKING, GROUP_LABELS_MISSING, MIN_READY_UNREACHABLE, TOTAL_UNKNOWN}
-    merged = [condition for condition in old if condition.type not in names]
+    merged = [condition for condition in old if condition.type not in ours]
     for condition in wanted:
         before = known.get(condition.type)
         moved = before is None or before.status != condition.status

@@ -6,7 +6,7 @@ from intact.budget.group_counts import GroupCounts
 from intact.budget.groups import explain_missing
 from intact.budget.pdb import DISRUPTION_ALLOWED, SYNC_FAILED
 from intact.budget.pdb_scope import scope_of
-from intact.budget.validation import FieldError
+from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
 from intact.model.meta import Condition
 from intact.model.pdb import PodDisruptionBudget

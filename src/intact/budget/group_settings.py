@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from intact.budget.pdb_scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL, scope_of
 from intact.budget.settings import MOST_REPLICAS, parse_total
-from intact.budget.validation import FieldError, is_label_key
+from intact.budget.validation import is_label_key
+from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 
@@ -46,9 +47,7 @@ def check_settings(budget: PodDisruptionBudget) -> list[FieldError]:
     if scope not in (*GROUP_SCOPES, POD_SCOPE):
         known = ", ".join((*GROUP_SCOPES, POD_SCOPE))
         found.append(
-            FieldError(
-                f"metadata.labels[{SCOPE_LABEL}]", scope, f"{scope!r} is not one of {known}"
-            )
+            FieldError(f"metadata.labels[{SCOPE_LABEL}]", scope, f"{scope!r} is not one of {known}")
         )
     annotations = budget.metadata.annotations
     key = annotations.get(GROUP_LABEL_KEY)

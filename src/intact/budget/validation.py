@@ -7,7 +7,6 @@ and the other budgets of the namespace.
 An update is not refused for what was wrong before it: a budget that slipped in must stay editable.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,20 +23,9 @@ from intact.budget.settings import (
     listed_operations,
     parse_total,
 )
+from intact.model.field_error import FieldError
 from intact.model.meta import LabelSelector
 from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    path: str
-    value: object
-    message: str
-
-    def __str__(self) -> str:
-        """As the API server writes it."""
-        given = "" if self.value is None else f"Invalid value: {json.dumps(self.value)}: "
-        return f"{self.path}: {given}{self.message}"
 
 
 @dataclass(slots=True)

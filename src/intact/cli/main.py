@@ -40,9 +40,9 @@ def main() -> None:
 @click.option(
     "--controllers",
     metavar="LIST",
-    default="pub,pdb",
+    default="pub,pdb,rbg",
     show_default=True,
-    help="What to run, separated by commas: pub, pdb, disruption.",
+    help="What to run, separated by commas: pub, pdb, rbg, disruption.",
 )
 def run(
     kubeconfig: str | None,
@@ -90,3 +90,47 @@ def uninstall(kubeconfig: str | None, context: str | None, namespace: str, crds:
     from intact.cli import uninstall as command
 
     command.uninstall(kubeconfig, context, namespace, crds)
+
+
+@main.group()
+def rbg() -> None:
+    """RoleBasedGroups: see what they do, rehearse and undo their rollouts."""
+
+
+@rbg.command()
+@click.argument("source", metavar="FILE|NAME")
+@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
+@click.option("-n", "--namespace", metavar="NAME", help="Of the group; else the context's.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+def plan(
+    source: str, kubeconfig: str | None, context: str | None, namespace: str | None, output: str
+) -> None:
+    """Print the rounds that a rollout of a group would take.
+
+    The group is read from a FILE (or - for standard input), with no cluster, or found by its NAME.
+    """
+    from intact.cli import rbg_plan as command
+
+    command.plan(source, kubeconfig, context, namespace, output)
+
+
+@rbg.command()
+@click.argument("name")
+@click.option("--to-revision", type=click.IntRange(min=1), metavar="N", help="Else the one before.")
+@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
+@click.option("-n", "--namespace", metavar="NAME", help="Of the group; else the context's.")
+def undo(
+    name: str,
+    to_revision: int | None,
+    kubeconfig: str | None,
+    context: str | None,
+    namespace: str | None,
+) -> None:
+    """Give a group the templates of an earlier revision, all its roles together."""
+    from intact.cli import rbg_undo as command
+
+    command.undo(name, to_revision, kubeconfig, context, namespace)

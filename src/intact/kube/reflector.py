@@ -75,6 +75,12 @@ class Reflector(Generic[T]):
         self._gone = False
 
     @property
+    def name(self) -> str:
+        """As people write it: the resource, and what is selected of it."""
+        full = self.resource.full_name
+        return f"{full} ({self._labels})" if self._labels else full
+
+    @property
     def version(self) -> str:
         """The resource version that the store reflects; empty while everything is listed anew."""
         return self._version

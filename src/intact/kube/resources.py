@@ -11,6 +11,7 @@ from intact.model.namespace import Namespace
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget
+from intact.model.rbg import RoleBasedGroup, ScalingAdapter
 from intact.model.workload import Workload
 
 T = TypeVar("T")
@@ -78,4 +79,14 @@ PUBS = Resource(
     "v1alpha1",
     "podunavailablebudgets",
     "PodUnavailableBudget",
+)
+RBGS = Resource(
+    RoleBasedGroup, "workloads.x-k8s.io", "v1alpha1", "rolebasedgroups", "RoleBasedGroup"
+)
+SCALING_ADAPTERS = Resource(
+    ScalingAdapter,
+    "workloads.x-k8s.io",
+    "v1alpha1",
+    "rolebasedgroupscalingadapters",
+    "RoleBasedGroupScalingAdapter",
 )

@@ -23,6 +23,7 @@ class PodMeta(View):
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
     annotations: PodAnnotations = PodAnnotations()
+    finalizers: list[str] = []
     owner_references: list[OwnerReference] = []
 
 

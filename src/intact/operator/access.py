@@ -16,7 +16,8 @@ RBAC = "rbac.authorization.k8s.io"
 OWNERS_ROLE = "intact-owners"
 OWNERS_LABEL = "intact.dev/aggregate-to-owners"
 READ = ["get", "list", "watch"]
-_REGISTRATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+WRITE = ["create", "patch", "delete"]
+REGISTRATIONS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
 
 
 def access(namespace: str) -> list[Json]:
@@ -46,6 +47,19 @@ def _cluster_rules() -> list[Json]:
         _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
         _rule("batch", ["jobs"], READ),
         _rule("*", ["*/scale"], ["get"]),
+        # What a RoleBasedGroup owns: server-side apply is a patch, and creates what is not there.
+        _rule("apps", ["deployments", "statefulsets"], WRITE),
+        _rule("apps", ["controllerrevisions"], [*READ, *WRITE]),
+        _rule("", ["configmaps", "services"], [*READ, *WRITE]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroups"], [*READ, "patch"]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroups/status"], ["update"]),
+        # Its finalizers: for owner references that block its deletion.
+        _rule("workloads.x-k8s.io", ["rolebasedgroups/finalizers"], ["update"]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
+        _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
+        # The revision that routers read on a pod.
+        _rule("", ["pods"], ["patch"]),
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
         _rule("policy", ["poddisruptionbudgets"], READ),
@@ -53,13 +67,13 @@ def _cluster_rules() -> list[Json]:
         # The condition DisruptionTarget of pods that were not evicted after all.
         _rule("", ["pods/status"], ["patch"]),
         _rule("scheduling.k8s.io", ["podgroups", "workloads"], READ),
-        # As a dry run: whether a namespace's pods are really gated.
+        # Rollouts; and as a dry run: whether a namespace's pods are really gated.
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
         # A name cannot be asked for where there is none yet, so creation is not bound to it.
-        _rule("admissionregistration.k8s.io", _REGISTRATIONS, ["create"]),
+        _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
         {
-            **_rule("admissionregistration.k8s.io", _REGISTRATIONS, [*READ, "update"]),
+            **_rule("admissionregistration.k8s.io", REGISTRATIONS, [*READ, "update"]),
             "resourceNames": [registration.NAME],
         },
     ]

@@ -81,8 +81,8 @@ RESTARTING_RESIZE = {
     "expression": _of_any_container(_RESTART),
 }
 
-BUDGET_STAYS = {
-    "name": "budget-is-not-being-deleted",
+STAYS = {
+    "name": "object-is-not-being-deleted",
     "expression": "!has(object.metadata.deletionTimestamp)",
 }
 

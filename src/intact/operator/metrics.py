@@ -19,12 +19,15 @@ from intact.budget.ledger import Decision
 from intact.budget.settings import Enforcement
 from intact.kube.decoding import decoders
 from intact.kube.lease import Election
+from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
 from intact.operator.gate import Asked
 from intact.operator.pdb import PdbReplica
 from intact.operator.pub import PubReplica
 from intact.operator.pub_index import Entry
+from intact.operator.rbg import RbgReplica
+from intact.operator.rbg_metrics import metrics_of_groups
 from intact.operator.webhook_server import Handler
 from intact.operator.workqueue_metrics import WorkqueueMetrics
 
@@ -39,6 +42,7 @@ class Metrics:
         self._reflectors: Callable[[], Sequence[Reflector[Any]]] = list
         self._pub: PubReplica | None = None
         self._pdb: PdbReplica | None = None
+        self._rbg: RbgReplica | None = None
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
@@ -68,6 +72,9 @@ class Metrics:
         self._pdb = replica
         self._workqueues.show(replica.recounts)
         self._workqueues.show(replica.targets)
+
+    def show_rbg(self, replica: RbgReplica) -> None:
+        self._rbg = replica
 
     def observe(self, asked: Asked, _entry: Entry, decision: Decision, mode: Enforcement) -> None:
         """Count a decision of the gate."""
@@ -111,6 +118,18 @@ class Metrics:
         if self._pdb is not None:
             yield from _of_groups(self._pdb)
             yield from _of_disruption(self._pdb)
+        if self._rbg is not None:
+            yield from metrics_of_groups(self._rbg)
+        yield self._queues()
+
+    def _queues(self) -> Metric:
+        depth = GaugeMetricFamily(
+            "intact_queue_depth", "Keys that wait for work.", labels=["queue"]
+        )
+        queues: list[Queue[Any]] = [self._pub.recounts, self._pub.gatings] if self._pub else []
+        for queue in (*queues, *([self._rbg.queue] if self._rbg else [])):
+            depth.add_metric([queue.name], len(queue))
+        return depth
 
     def _of_reflectors(self) -> Iterable[Metric]:
         objects = GaugeMetricFamily(
@@ -134,7 +153,7 @@ class Metrics:
             labels=["resource"],
         )
         for reflector in self._reflectors():
-            labels = [reflector.resource.full_name]
+            labels = [reflector.name]
             objects.add_metric(labels, len(reflector.store))
             synced.add_metric(labels, float(reflector.store.synced))
             lists.add_metric(labels, reflector.stats.lists)
@@ -187,10 +206,6 @@ def _of_work(pub: PubReplica) -> Iterable[Metric]:
         "Recounts that came too late and were made again.",
         recounter.conflicts,
     )
-    depth = GaugeMetricFamily("intact_queue_depth", "Keys that wait for work.", labels=["queue"])
-    for queue in (pub.recounts, pub.gatings):
-        depth.add_metric([queue.name], len(queue))
-    yield depth
 
 
 def _of_groups(pdb: PdbReplica) -> Iterable[Metric]:

@@ -44,7 +44,7 @@ from intact.operator.gate import ALLOWED, denied
 from intact.operator.group_scope import MANAGER, annotations_of
 from intact.operator.pdb_index import PdbIndex
 from intact.operator.pdb_status import status_fields
-from intact.operator.pub_validation import invalid
+from intact.operator.refusals import invalid
 
 log = logging.getLogger(__name__)
 

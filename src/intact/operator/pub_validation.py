@@ -1,15 +1,13 @@
 """The admission of PodUnavailableBudgets themselves: bad ones are refused with their fields."""
 
-from typing import Any
-
 import msgspec
 
-from intact.budget.validation import FieldError, validate
-from intact.kube.resources import PUBS, Resource
+from intact.budget.validation import validate
+from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
 from intact.model.pub import PodUnavailableBudget
-from intact.model.status import Status, StatusCause, StatusDetails
+from intact.operator.refusals import invalid
 
 _REQUEST = msgspec.json.Decoder(AdmissionRequest)
 _BUDGET = msgspec.json.Decoder(PodUnavailableBudget)
@@ -36,19 +34,3 @@ class PubValidation:
                 allowed=False, status=invalid(PUBS, request.name, verdict.errors)
             )
         return AdmissionResponse(allowed=True, warnings=verdict.warnings)
-
-
-def invalid(resource: Resource[Any], name: str, errors: list[FieldError]) -> Status:
-    """As the API server refuses what it finds invalid."""
-    causes = [
-        StatusCause(reason="FieldValueInvalid", message=error.message, field=error.path)
-        for error in errors
-    ]
-    text = "; ".join(str(error) for error in errors)
-    return Status(
-        status="Failure",
-        code=422,
-        reason="Invalid",
-        message=f'{resource.kind} "{name}" is invalid: {text}',
-        details=StatusDetails(name=name, group=resource.group, kind=resource.kind, causes=causes),
-    )

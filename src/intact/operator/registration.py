@@ -17,12 +17,13 @@ from intact.budget.pdb_scope import POD_SCOPE, SCOPE_LABEL
 from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PDBS, PUBS, Resource
+from intact.kube.resources import PDBS, PUBS, RBGS, Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Store
 from intact.model.base import View
 from intact.model.meta import ObjectMeta
 from intact.operator import match_conditions as conditions
+from intact.rollout.names import BATCHED
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,8 @@ GATE_PATH = "/gate"
 VALIDATE_PUB_PATH = "/validate/pub"
 VALIDATE_PDB_PATH = "/validate/pdb"
 PDB_STATUS_PATH = "/gate/pdb-status"
+VALIDATE_RBG_PATH = "/validate/rbg"
+PLACE_PATH = "/place"
 NEVER_GATED = ("kube-system",)
 _TIMEOUT = 10
 _CHECK_EVERY = 300.0
@@ -150,18 +153,24 @@ def webhook_configuration(
                 "budgets.intact.dev",
                 VALIDATE_PUB_PATH,
                 _rule(PUBS.group, PUBS.version, PUBS.plural, "CREATE", "UPDATE"),
-                conditions.BUDGET_STAYS,
+                conditions.STAYS,
             ),
             {
                 **webhook(
                     "pdbs.intact.dev",
                     VALIDATE_PDB_PATH,
                     _rule(PDBS.group, PDBS.version, PDBS.plural, "CREATE", "UPDATE"),
-                    conditions.BUDGET_STAYS,
+                    conditions.STAYS,
                     conditions.COUNTS_GROUPS,
                 ),
                 "objectSelector": IN_GROUPS,
             },
+            webhook(
+                "groups.intact.dev",
+                VALIDATE_RBG_PATH,
+                _rule(RBGS.group, RBGS.version, RBGS.plural, "CREATE", "UPDATE"),
+                conditions.STAYS,
+            ),
         ],
     )
 
@@ -169,7 +178,8 @@ def webhook_configuration(
 def mutating_configuration(
     address: Address, ca_bundle: bytes, served: Collection[str] | None = None
 ) -> Json:
-    """The mutating webhooks: the status of PodDisruptionBudgets that count groups."""
+    """The mutating webhooks: the status of PodDisruptionBudgets that count groups, and the place of
+    pods that come in batches."""
     rule = _rule(PDBS.group, PDBS.version, f"{PDBS.plural}/status", "UPDATE")
     by_label = _webhook(
         address,
@@ -187,7 +197,15 @@ def mutating_configuration(
         rule,
         conditions.SCOPED_BY_FIELD,
     )
-    return _configuration(MUTATING, served, [{**by_label, "objectSelector": IN_GROUPS}, by_field])
+    batched = {"matchExpressions": [{"key": BATCHED, "operator": "Exists"}]}
+    rule = _rule("", "v1", "pods", "CREATE")
+    place = _webhook(address, ca_bundle, "pods.place.intact.dev", PLACE_PATH, rule)
+    webhooks = [
+        {**by_label, "objectSelector": IN_GROUPS},
+        by_field,
+        {**place, "objectSelector": batched, "reinvocationPolicy": "Never"},
+    ]
+    return _configuration(MUTATING, served, webhooks)
 
 
 def _configuration(

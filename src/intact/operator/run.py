@@ -19,18 +19,21 @@ from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
-from intact.operator import health
+from intact.operator import health, rbg_validation
 from intact.operator.errors import StartError
 from intact.operator.install import install
 from intact.operator.metrics import Metrics
 from intact.operator.names import LEASE
 from intact.operator.pdb import PdbReplica
 from intact.operator.pub import PubReplica
+from intact.operator.rbg import RbgReplica
 from intact.operator.registration import (
     GATE_PATH,
     PDB_STATUS_PATH,
+    PLACE_PATH,
     VALIDATE_PDB_PATH,
     VALIDATE_PUB_PATH,
+    VALIDATE_RBG_PATH,
 )
 from intact.operator.watches import Watches
 from intact.operator.webhook_server import Handler
@@ -39,8 +42,8 @@ from intact.operator.webhooks import Webhooks
 log = logging.getLogger(__name__)
 
 
-CONTROLLERS = ("pub", "pdb", "disruption")
-DEFAULT_CONTROLLERS = ("pub", "pdb")
+CONTROLLERS = ("pub", "pdb", "rbg", "disruption")
+DEFAULT_CONTROLLERS = ("pub", "pdb", "rbg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class _House:
         self._watches = Watches(client)
         self._pub: PubReplica | None = None
         self._pdb: PdbReplica | None = None
+        self._rbg: RbgReplica | None = None
         self.webhooks: Webhooks | None = None
         self.metrics = Metrics(election)
         handlers: dict[str, Handler] = {}
@@ -117,6 +121,11 @@ class _House:
         if self._pdb is not None and groups:
             handlers[PDB_STATUS_PATH] = self.metrics.timed(self._pdb.status_gate.review)
             handlers[VALIDATE_PDB_PATH] = self._pdb.validation.review
+        if "rbg" in options.controllers:
+            self._rbg = RbgReplica(client, identity, now=_now, leads=lambda: election.leads)
+            handlers[VALIDATE_RBG_PATH] = rbg_validation.review
+            handlers[PLACE_PATH] = self._rbg.placement.review
+            self.metrics.show_rbg(self._rbg)
         self.metrics.show_reflectors(self.reflectors)
         if options.webhook is not None and handlers:
             self.webhooks = Webhooks(
@@ -128,24 +137,30 @@ class _House:
                 self._wait_synced,
             )
 
+    def _replicas(self) -> list[PubReplica | PdbReplica | RbgReplica]:
+        return [*self._budget_replicas(), *([self._rbg] if self._rbg is not None else [])]
+
     def reflectors(self) -> list[Reflector[Any]]:
-        own: list[Reflector[Any]] = [each.budgets for each in self._replicas()]
+        own: list[Reflector[Any]] = [each.budgets for each in self._budget_replicas()]
         if self._pdb is not None:
             own += self._pdb.sources.reflectors.values()
+        if self._rbg is not None:
+            own += self._rbg.reflectors
         return [*own, *self._watches.reflectors]
 
     async def _wait_synced(self) -> None:
-        for each in self._replicas():
+        """Before this nobody may ask a gate. Who asks about RoleBasedGroups is not kept waiting:
+        their CRD may not be here."""
+        for each in self._budget_replicas():
             await each.wait_synced()
 
-    def _replicas(self) -> list[PubReplica | PdbReplica]:
+    def _budget_replicas(self) -> list[PubReplica | PdbReplica]:
         return [each for each in (self._pub, self._pdb) if each is not None]
 
     def checks(self) -> dict[str, health.Check]:
         """One line of /readyz for each. Kinds that are found later are not waited for."""
         checks: dict[str, health.Check] = {
-            reflector.resource.full_name: partial(_problem_of, reflector)
-            for reflector in self.reflectors()
+            reflector.name: partial(_problem_of, reflector) for reflector in self.reflectors()
         }
         checks["lease"] = lambda: self._election.error
         if self.webhooks is not None:

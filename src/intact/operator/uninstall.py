@@ -12,7 +12,10 @@ from intact.operator.crds import definitions
 from intact.operator.install import CRDS
 from intact.operator.manifests import manifests
 from intact.operator.names import LABELS, LEASE
+from intact.operator.rbg_moves import let_go
 from intact.operator.registration import GATED_LABEL, MUTATING, NAME, REGISTRATIONS
+from intact.rollout.names import GROUP, HELD
+from intact.rollout.places import is_held
 
 Say = Callable[[str], None]
 _GONE_WITHIN = 90.0
@@ -40,6 +43,7 @@ async def uninstall(
     await _wait_for_pods(client, namespace, say)
     # Until its last pod had gone, the operator may have put these back.
     await _open_the_gate(client, say)
+    await _let_pods_go(client, say)
     if crds:
         for definition in definitions():
             await _delete(client, CRDS, definition["metadata"], say)
@@ -59,6 +63,13 @@ async def _open_the_gate(client: Client, say: Say) -> None:
         except NotFound:
             continue
         say(f"label {GATED_LABEL} of namespace {name} removed")
+
+
+async def _let_pods_go(client: Client, say: Say) -> None:
+    """A rollout that was interrupted may have left some that cannot end."""
+    for pod in (await client.list(PODS, labels=GROUP)).items:
+        if is_held(pod) and await let_go(client, pod):
+            say(f"finalizer {HELD} of pod {pod.metadata.namespace}/{pod.metadata.name} removed")
 
 
 async def _delete(

@@ -11,7 +11,6 @@ from intact.kube.retry import Backoff
 from intact.operator.certificates import Certificates, service_names
 from intact.operator.registration import (
     MUTATING,
-    PDB_STATUS_PATH,
     Address,
     Registration,
     ServiceAddress,
@@ -50,9 +49,10 @@ class Webhooks:
         # Outside a cluster the operator has no pods of its own that it could lock out.
         self._exempt = () if service is None else (namespace,)
         self.certificates = Certificates(client, namespace, names)
-        self.registrations = [Registration(client, self._validating)]
-        if PDB_STATUS_PATH in handlers:
-            self.registrations.append(Registration(client, self._mutating, MUTATING))
+        self.registrations = [
+            Registration(client, self._validating),
+            Registration(client, self._mutating, MUTATING),
+        ]
         self._serving = asyncio.Event()
         self._rng = random.Random()
         for registration in self.registrations:

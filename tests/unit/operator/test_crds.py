@@ -6,12 +6,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from intact.model.base import View
 from intact.model.pub import PodUnavailableBudget
+from intact.model.rbg import RoleBasedGroup, ScalingAdapter
 from intact.operator.crds import definitions
 
-[PUB] = definitions()
-SCHEMA = PUB["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-DOCS = (Path(__file__).parents[3] / "docs/reference/pub.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs/reference"
+KINDS: dict[str, tuple[type[View], str]] = {
+    "PodUnavailableBudget": (PodUnavailableBudget, "pub.md"),
+    "RoleBasedGroup": (RoleBasedGroup, "rbg.md"),
+    "RoleBasedGroupScalingAdapter": (ScalingAdapter, "rbg.md"),
+}
+VERSIONS = {one["spec"]["names"]["kind"]: one["spec"]["versions"][0] for one in definitions()}
+SCHEMAS = {kind: one["schema"]["openAPIV3Schema"] for kind, one in VERSIONS.items()}
 
 
 def fields_of_schema(schema: dict[str, Any], path: str) -> set[str]:
@@ -40,12 +47,17 @@ def fields_of_model(node: Any, path: str) -> set[str]:
     return set()
 
 
+def test_every_kind_is_compared() -> None:
+    assert KINDS.keys() == VERSIONS.keys()
+
+
 @pytest.mark.parametrize("part", ["spec", "status"])
-def test_the_schema_has_the_fields_of_the_model_and_no_other(part: str) -> None:
-    model = msgspec.inspect.type_info(PodUnavailableBudget)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schema_has_the_fields_of_the_model_and_no_other(kind: str, part: str) -> None:
+    model = msgspec.inspect.type_info(KINDS[kind][0])
     assert isinstance(model, msgspec.inspect.StructType)
     [field] = [field for field in model.fields if field.encode_name == part]
-    schema = SCHEMA["properties"][part]
+    schema = SCHEMAS[kind]["properties"][part]
     assert fields_of_schema(schema, part) == fields_of_model(field.type, part)
 
 
@@ -53,20 +65,25 @@ COMMON = ("selector.", "conditions[]")  # Kubernetes' own types, documented ther
 
 
 @pytest.mark.parametrize(
-    "field",
+    ("kind", "field"),
     sorted(
-        field
+        (kind, field)
+        for kind, schema in SCHEMAS.items()
         for part in ("spec", "status")
-        for field in fields_of_schema(SCHEMA["properties"][part], part)
+        for field in fields_of_schema(schema["properties"][part], part)
         if not any(each in field for each in COMMON)
     ),
 )
-def test_every_field_is_documented(field: str) -> None:
-    assert f"{field.rpartition('.')[2]}`" in DOCS
+def test_every_field_is_documented(kind: str, field: str) -> None:
+    page = (DOCS / KINDS[kind][1]).read_text()
+    assert f"{field.rpartition('.')[2]}`" in page
 
 
-def test_counters_of_zero_are_stored() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_counters_of_zero_are_stored(kind: str) -> None:
     """Views leave out their defaults: what the printer columns show must have one in the schema."""
-    status = SCHEMA["properties"]["status"]["properties"]
-    for column in PUB["spec"]["versions"][0]["additionalPrinterColumns"][:4]:
-        assert status[column["jsonPath"].removeprefix(".status.")]["default"] == 0
+    status = SCHEMAS[kind]["properties"]["status"]["properties"]
+    for column in VERSIONS[kind]["additionalPrinterColumns"]:
+        field = column["jsonPath"].removeprefix(".status.")
+        if column["type"] == "integer" and field in status:
+            assert status[field]["default"] == 0

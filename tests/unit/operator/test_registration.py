@@ -35,8 +35,17 @@ def test_by_url() -> None:
 
 
 def path_of(webhook: dict[str, Any]) -> str:
-    paths = {"budgets.intact.dev": "/validate/pub", "pdbs.intact.dev": "/validate/pdb"}
-    return paths.get(webhook["name"], "/gate")
+    others = {
+        "budgets.intact.dev": "/validate/pub",
+        "pdbs.intact.dev": "/validate/pdb",
+        "groups.intact.dev": "/validate/rbg",
+    }
+    return others.get(webhook["name"], "/gate")
+
+
+def test_only_what_is_answered_is_registered() -> None:
+    body = webhook_configuration(UrlAddress("127.0.0.1", 9443), BUNDLE, (), ["/validate/rbg"])
+    assert list(by_name(body)) == ["groups.intact.dev"]
 
 
 def test_by_url_with_an_ipv6_address() -> None:

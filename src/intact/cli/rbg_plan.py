@@ -1,0 +1,183 @@
+"""`intact rbg plan`: the rounds that a rollout would take."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import yaml
+
+from intact.cli.asking import asking
+from intact.kube.client import Client
+from intact.kube.resources import PODS, RBGS
+from intact.model.rbg import Coordination, RoleBasedGroup
+from intact.operator.rbg_revisions import role_hashes
+from intact.rollout.batches import count
+from intact.rollout.coordinations import (
+    AFFINITY_SCHEDULING,
+    ROLLING_UPDATE,
+    batching,
+    of_type,
+    rolling_rules,
+)
+from intact.rollout.counting import replicas
+from intact.rollout.drive import batched, rules_of
+from intact.rollout.names import GROUP, ROLE
+from intact.rollout.plan import Replica, Role
+from intact.rollout.ratios import most_unavailable
+from intact.rollout.rehearsal import Rehearsal, all_old, rehearse
+from intact.rollout.validation import DEPLOYMENT, kind_of, validate
+
+Json = dict[str, Any]
+
+
+def plan(
+    source: str, kubeconfig: str | None, context: str | None, namespace: str | None, output: str
+) -> None:
+    file = Path(source)
+    if source == "-" or file.suffix in (".yaml", ".yml", ".json") or file.is_file():
+        group = _read(source)
+        roles = {role.name: role.replicas for role in group.spec.roles}
+        desired = {name: 1 if number is None else number for name, number in roles.items()}
+        started = dict.fromkeys(desired, 0)
+    else:
+        group, desired, started = asyncio.run(_ask(source, kubeconfig, context, namespace))
+    if errors := validate(group):
+        raise click.ClickException("; ".join(str(error) for error in errors))
+    for each in of_type(group.spec, AFFINITY_SCHEDULING):
+        ratios = batching(each).ratios
+        number = count({name: desired[name] for name in ratios}, ratios)
+        desired |= {name: number * ratio for name, ratio in ratios.items()}
+    found = {
+        each.name: (each, _rehearse(group, each, desired, started))
+        for each in of_type(group.spec, ROLLING_UPDATE)
+    }
+    if output == "json":
+        click.echo(msgspec.json.encode([_as_json(*one) for one in found.values()]).decode())
+        return
+    if not found:
+        click.echo(
+            f"group {group.metadata.name} has no {ROLLING_UPDATE} coordination: "
+            "each role updates by itself"
+        )
+    click.echo("\n\n".join(_as_text(*one) for one in found.values()))
+
+
+def _read(source: str) -> RoleBasedGroup:
+    """The one group of a file, which may hold other objects as well."""
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text()
+        documents = [one for one in yaml.safe_load_all(text) if isinstance(one, dict)]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise click.ClickException(f"{source}: {error}") from None
+    groups = [one for one in documents if one.get("kind") == RBGS.kind]
+    if len(groups) != 1:
+        raise click.ClickException(f"{source} has {len(groups)} objects of kind {RBGS.kind}, not 1")
+    try:
+        return msgspec.convert(groups[0], RoleBasedGroup)
+    except msgspec.ValidationError as error:
+        raise click.ClickException(f"{source}: {error}") from None
+
+
+async def _ask(
+    name: str, kubeconfig: str | None, context: str | None, namespace: str | None
+) -> tuple[RoleBasedGroup, dict[str, int], dict[str, int]]:
+    """The group of the cluster, what its roles should have, and what has been updated already."""
+    async with asking(kubeconfig, context, namespace) as (client, where):
+        group = await client.get(RBGS, name, where)
+        pods = await _pods(client, group)
+    desired = {role.name: role.replicas or 0 for role in group.spec.roles}
+    desired |= {one.name: one.desired for one in group.status.role_statuses}
+    hashes = role_hashes(group)
+    updated = {
+        role.name: sum(one.revision == hashes[role.name] for one in replicas(role, pods[role.name]))
+        for role in group.spec.roles
+    }
+    if all(updated[role] >= number for role, number in desired.items()):
+        updated = dict.fromkeys(updated, 0)  # nothing is under way: what the next one would take
+    return group, desired, updated
+
+
+async def _pods(client: Client, group: RoleBasedGroup) -> dict[str, list[Any]]:
+    meta = group.metadata
+    found: dict[str, list[Any]] = {role.name: [] for role in group.spec.roles}
+    for pod in (await client.list(PODS, meta.namespace, labels=f"{GROUP}={meta.name}")).items:
+        found.get(pod.metadata.labels.get(ROLE, ""), []).append(pod)
+    return found
+
+
+def _rehearse(
+    group: RoleBasedGroup,
+    coordination: Coordination,
+    desired: dict[str, int],
+    updated: dict[str, int],
+) -> Rehearsal:
+    rules = rules_of(group, coordination)
+    roles = []
+    for role in group.spec.roles:
+        if role.name not in coordination.roles:
+            continue
+        number = desired[role.name]
+        surge = kind_of(role) == DEPLOYMENT and most_unavailable(rules.max_unavailable, number) == 0
+        roles.append(_with_updated(all_old(role.name, number, surge=surge), updated[role.name]))
+    return rehearse(roles, rules, batched(group))
+
+
+def _with_updated(role: Role, updated: int) -> Role:
+    """The highest ones, as a rollout leaves them."""
+    first = max(0, role.desired - updated)
+    places = tuple(Replica(index, new=index >= first, ready=True) for index in range(role.desired))
+    return Role(role.name, role.desired, places, surge=role.surge)
+
+
+def _as_json(coordination: Coordination, rehearsal: Rehearsal) -> Json:
+    return {
+        "coordination": coordination.name,
+        "rounds": [
+            {"started": one.started, "updated": one.updated, "desired": one.desired}
+            for one in rehearsal.rounds
+        ],
+        "completed": rehearsal.end.completed,
+        "waitingFor": {
+            name: one.waits_for for name, one in rehearsal.end.roles.items() if one.waits_for
+        },
+    }
+
+
+def _as_text(coordination: Coordination, rehearsal: Rehearsal) -> str:
+    given = rolling_rules(coordination)
+    rules = {
+        "maxSkew": given.max_skew,
+        "maxUnavailableRatio": given.max_unavailable,
+        "partition": given.partition,
+    }
+    said = ", ".join(f"{name} {value}" for name, value in rules.items() if value is not None)
+    names = [name for name in coordination.roles if name in rehearsal.end.roles]
+    rows = [["round", *names, "skew"]]
+    for number, one in enumerate(rehearsal.rounds, 1):
+        cells = [
+            f"{one.updated[name]}/{one.desired[name]}"
+            + (f" (+{one.started[name]})" if one.started[name] else "")
+            for name in names
+        ]
+        skew = one.skew
+        # One decimal, in integers.
+        tenths = skew.numerator * 1000 // skew.denominator
+        rows.append([str(number), *cells, f"{tenths // 10}.{tenths % 10}%"])
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    table = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    lines = [f"coordination {coordination.name}" + (f": {said}" if said else "")]
+    if rehearsal.rounds:
+        lines += table
+    lines.append(f"{len(rehearsal.rounds)} rounds, if every started replica becomes ready")
+    lines += [
+        f"then {name} is held: {one.waits_for}"
+        for name, one in rehearsal.end.roles.items()
+        if one.waits_for
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,191 @@
+"""RoleBasedGroup and its companion for scaling, of workloads.x-k8s.io/v1alpha1.
+
+Templates and patches are kept as they came: they are passed on, not read.
+"""
+
+from typing import Any
+
+from intact.model.base import View
+from intact.model.meta import Condition, ObjectMeta
+from intact.model.pub import IntOrPercent
+
+Json = dict[str, Any]
+
+
+class WorkloadKind(View):
+    api_version: str = "apps/v1"
+    kind: str = "StatefulSet"
+
+
+class LeaderWorkerSetTemplate(View):
+    size: int | None = None
+    """Pods of one replica, the leader among them; without it, 1."""
+    patch_leader_template: Json | None = None
+    patch_worker_template: Json | None = None
+
+
+class RoleRollingUpdate(View):
+    max_unavailable: IntOrPercent | None = None
+    max_surge: IntOrPercent | None = None
+    partition: IntOrPercent | None = None
+
+
+class UpdateStrategy(View):
+    """How a role that is not coordinated is updated, as its workload would be by hand."""
+
+    type: str = ""
+    rolling_update: RoleRollingUpdate | None = None
+
+
+class RolePort(View):
+    port: int
+    name: str = ""
+    protocol: str = ""
+    target_port: IntOrPercent | None = None
+
+
+class Role(View):
+    name: str
+    replicas: int | None = None
+    """Without it, what the role's scaling adapter says; without that, 1."""
+    workload: WorkloadKind = WorkloadKind()
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    template: Json = {}
+    leader_worker_set: LeaderWorkerSetTemplate | None = None
+    dependencies: list[str] = []
+    update_strategy: UpdateStrategy | None = None
+    service_ports: list[RolePort] = []
+    min_ready_seconds: int | None = None
+    pod_management_policy: str = ""
+
+
+class CoordinatedRollingUpdate(View):
+    """The typed form of the same three rules, as upstream has it."""
+
+    max_skew: str | None = None
+    max_unavailable: str | None = None
+    partition: str | None = None
+
+
+class AffinityScheduling(View):
+    topology_key: str = ""
+    ratios: dict[str, int] = {}
+    batch_mode: str = ""
+
+
+class CoordinationStrategy(View):
+    max_unavailable_ratio: str | None = None
+    max_skew: str | None = None
+    partition: str | None = None
+    rolling_update: CoordinatedRollingUpdate | None = None
+    affinity_scheduling: AffinityScheduling | None = None
+
+
+class Coordination(View):
+    name: str
+    type: str = ""
+    """Without it, what the strategy is of."""
+    roles: list[str] = []
+    strategy: CoordinationStrategy = CoordinationStrategy()
+
+
+class RbgSpec(View):
+    roles: list[Role] = []
+    coordination: list[Coordination] = []
+    progress_deadline_seconds: int | None = None
+    on_failure: str = ""
+    paused: bool = False
+
+
+class RoleStatus(View):
+    name: str
+    desired: int = 0
+    replicas: int = 0
+    ready_replicas: int = 0
+    updated_replicas: int = 0
+    updated_ready_replicas: int = 0
+    revision: str = ""
+    message: str = ""
+    """What the role waits for; empty while it waits for nothing."""
+
+
+class RoleProgress(View):
+    """How far a coordinated role is. The seed names the first two; the rest says why."""
+
+    strategy: str = ""
+    state: str = ""
+    desired: int = 0
+    updated: int = 0
+    ready: int = 0
+    """Of the updated ones."""
+    allowed: int = 0
+    """How many may run the new revision now."""
+    partition: int = 0
+    """How many stay old."""
+    waiting_for: str = ""
+    since: str | None = None
+
+
+class BatchProgress(View):
+    """How far an AffinityScheduling coordination is."""
+
+    total: int = 0
+    started: int = 0
+    ready: int = 0
+    pending: list[int] = []
+    """Batches that have a pod which finds no node."""
+
+
+class CoordinationState(View):
+    name: str
+    type: str = ""
+    progress: dict[str, RoleProgress] = {}
+    batches: BatchProgress | None = None
+    last_update_time: str | None = None
+
+
+class RbgStatus(View):
+    observed_generation: int = 0
+    conditions: list[Condition] = []
+    role_statuses: list[RoleStatus] = []
+    coordination_state: list[CoordinationState] = []
+    current_revision: str = ""
+    """The ControllerRevision that all coordinated roles last completed."""
+    update_revision: str = ""
+    """The ControllerRevision of the present templates."""
+    ready: str = ""
+    updated: str = ""
+    coordinating: str = ""
+
+
+class RoleBasedGroup(View):
+    metadata: ObjectMeta
+    spec: RbgSpec = RbgSpec()
+    status: RbgStatus = RbgStatus()
+
+
+class ScaleTarget(View):
+    name: str = ""
+    role: str = ""
+
+
+class ScalingAdapterSpec(View):
+    replicas: int | None = None
+    scale_target_ref: ScaleTarget = ScaleTarget()
+
+
+class ScalingAdapterStatus(View):
+    replicas: int = 0
+    selector: str = ""
+    phase: str = ""
+    message: str = ""
+    agreed: int | None = None
+    """The number that the adapter and the role last had in common: whichever differs from it was
+    changed since."""
+
+
+class ScalingAdapter(View):
+    metadata: ObjectMeta
+    spec: ScalingAdapterSpec = ScalingAdapterSpec()
+    status: ScalingAdapterStatus = ScalingAdapterStatus()

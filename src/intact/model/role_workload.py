@@ -1,0 +1,69 @@
+"""What a group owns, as far as its controller reads it."""
+
+from typing import Any
+
+from intact.model.base import View
+from intact.model.meta import ObjectMeta
+
+Json = dict[str, Any]
+
+
+class RollingPartition(View):
+    partition: int | None = None
+
+
+class StatefulSetStrategy(View):
+    rolling_update: RollingPartition | None = None
+
+
+class LeaderWorkerSetStrategy(View):
+    rolling_update_configuration: RollingPartition | None = None
+
+
+class RoleWorkloadSpec(View):
+    replicas: int | None = None
+    paused: bool = False
+    pod_management_policy: str = ""
+    service_name: str = ""
+    update_strategy: StatefulSetStrategy = StatefulSetStrategy()
+    rollout_strategy: LeaderWorkerSetStrategy = LeaderWorkerSetStrategy()
+
+    @property
+    def partition(self) -> int:
+        """Of a StatefulSet or a LeaderWorkerSet, which have it in different places."""
+        found = (
+            self.update_strategy.rolling_update
+            or self.rollout_strategy.rolling_update_configuration
+        )
+        return (found.partition if found else None) or 0
+
+
+class RoleWorkloadStatus(View):
+    observed_generation: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
+    """Of a StatefulSet: the revisions of pods below and from its partition on."""
+
+
+class RoleWorkload(View):
+    """A StatefulSet, a Deployment or a LeaderWorkerSet."""
+
+    metadata: ObjectMeta
+    spec: RoleWorkloadSpec = RoleWorkloadSpec()
+    status: RoleWorkloadStatus = RoleWorkloadStatus()
+
+
+class Service(View):
+    metadata: ObjectMeta
+    spec: Json = {}
+
+
+class ConfigMap(View):
+    metadata: ObjectMeta
+    data: dict[str, str] = {}
+
+
+class ControllerRevision(View):
+    metadata: ObjectMeta
+    revision: int = 0
+    data: Json = {}

@@ -1,0 +1,131 @@
+"""Server-side apply of what we own, and only where it is needed.
+
+An object is applied when what we want of it has changed, or when somebody else may have changed it:
+its generation is not the one that our last apply left, or what has no generation differs. At rest
+nothing is sent. After a restart everything is applied once, which changes nothing.
+"""
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from intact.kube.client import Client, PatchType
+from intact.kube.errors import KubeError, NotFound
+from intact.kube.resources import Resource
+from intact.model.meta import ObjectMeta
+from intact.model.pod import PodMeta
+from intact.model.role_workload import ConfigMap, RoleWorkload, Service
+
+Owned = RoleWorkload | Service | ConfigMap
+T = TypeVar("T", RoleWorkload, Service, ConfigMap)
+Json = dict[str, Any]
+
+BETWEEN_REPAIRS = 1.0
+"""Seconds. Whoever keeps undoing what we write must not get us to write without end."""
+
+
+class NotOurs(KubeError):
+    """An object of the wanted name is there, and belongs to somebody else."""
+
+
+class TooSoon(KubeError):
+    """The object was put right a moment ago, and is wrong again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    digest: str
+    uid: str
+    generation: int
+    at: float
+
+
+class Applier:
+    def __init__(self, client: Client) -> None:
+        self.writes = 0
+        self._client = client
+        self._applied: dict[tuple[str, str, str], _Applied] = {}
+        self._answers: dict[tuple[str, str, str], Owned] = {}
+
+    def newest(self, resource: Resource[T], live: T | None, namespace: str, name: str) -> T | None:
+        """The object as it is known: our own last write may be ahead of the store."""
+        answer = self._answers.get((resource.plural, namespace, name))
+        if answer is None or not isinstance(answer, resource.type):
+            return live
+        if live is None or _version(live.metadata) < _version(answer.metadata):
+            return answer
+        del self._answers[resource.plural, namespace, name]
+        return live
+
+    def gone(self, resource: Resource[Any], namespace: str, name: str) -> None:
+        """The store has seen it deleted."""
+        self._answers.pop((resource.plural, namespace, name), None)
+        self._applied.pop((resource.plural, namespace, name), None)
+
+    async def apply(self, resource: Resource[T], body: Json, owner: str, live: T | None) -> T:
+        """Make it so. `live` is the object as the store knows it. Raises `NotOurs`, `TooSoon` and
+        `KubeError`."""
+        name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
+        key = (resource.plural, namespace, name)
+        digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+        before = self._applied.get(key)
+        live = self.newest(resource, live, namespace, name)
+        if live is None:
+            try:
+                live = await self._client.get(resource, name, namespace)
+            except NotFound:
+                before = None
+        if live is not None:
+            if not is_owned_by(live.metadata, owner):
+                raise NotOurs(f"{resource.kind} {name} is there already and is not this group's")
+            if before is not None and _is_as_left(before, digest, body, live):
+                return live
+        now = asyncio.get_running_loop().time()
+        if before is not None and before.digest == digest and now - before.at < BETWEEN_REPAIRS:
+            raise TooSoon(f"{resource.kind} {name} is changed again and again by somebody else")
+        answer = await self._client.patch(
+            resource, body, name, namespace, type=PatchType.APPLY, force=True
+        )
+        self.writes += 1
+        meta = answer.metadata
+        self._applied[key] = _Applied(digest, meta.uid, meta.generation, now)
+        self._answers[key] = answer
+        return answer
+
+
+def is_owned_by(meta: ObjectMeta | PodMeta, uid: str) -> bool:
+    return any(one.controller and one.uid == uid for one in meta.owner_references)
+
+
+def _version(meta: ObjectMeta) -> int:
+    return int(meta.resource_version)
+
+
+def _is_as_left(before: _Applied, digest: str, body: Json, live: Owned) -> bool:
+    meta, wanted = live.metadata, body["metadata"]
+    if (before.digest, before.uid, before.generation) != (digest, meta.uid, meta.generation):
+        return False
+    if not wanted["labels"].items() <= meta.labels.items():
+        return False
+    if not wanted.get("annotations", {}).items() <= meta.annotations.items():
+        return False
+    if isinstance(live, Service):
+        return _contains(live.spec, body["spec"])
+    return not isinstance(live, ConfigMap) or live.data == body["data"]
+
+
+def _contains(live: Any, wanted: Any) -> bool:
+    """Whether all that is wanted is there; defaults and others' additions do not count."""
+    if isinstance(wanted, dict):
+        return isinstance(live, dict) and all(
+            key in live and _contains(live[key], value) for key, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(live, list)
+            and len(live) == len(wanted)
+            and all(_contains(*pair) for pair in zip(live, wanted, strict=True))
+        )
+    return bool(live == wanted)

@@ -1,0 +1,131 @@
+"""Carrying out what a coordinated rollout decides about pods: evictions, labels, the way back.
+
+Every pod that a rollout takes down is evicted, so that its budgets have their say. A refusal is
+waited for: nothing else of the role moves before it.
+"""
+
+import logging
+from collections.abc import Container, Iterable
+from contextlib import suppress
+from typing import Any
+
+from intact.kube.client import Client, PatchType
+from intact.kube.errors import Conflict, NotFound, TooManyRequests
+from intact.kube.resources import PODS, RBGS, untyped
+from intact.model.pod import Pod
+from intact.model.rbg import RoleBasedGroup
+from intact.operator.rbg_resources import DEPLOYMENTS, REVISIONS
+from intact.rollout.names import HELD, REVISION
+from intact.rollout.orders import Driven, Eviction
+from intact.rollout.places import is_held
+from intact.rollout.revisions import restored
+
+log = logging.getLogger(__name__)
+
+
+class RbgMoves:
+    def __init__(self, client: Client) -> None:
+        self.writes = 0
+        self._client = client
+
+    async def let_go(self, pods: Iterable[Pod]) -> None:
+        """Let pods go on that we hold."""
+        for pod in pods:
+            if is_held(pod):
+                await self._let_go(pod)
+
+    async def relabel(self, group: RoleBasedGroup, driven: Driven) -> None:
+        for name, revision in driven.relabel.items():
+            body = {"metadata": {"labels": {REVISION: revision}}}
+            with suppress(NotFound):
+                await self._client.patch(PODS, body, name, group.metadata.namespace)
+                self.writes += 1
+
+    async def evict(self, driven: Driven, roles: Container[str]) -> dict[str, str]:
+        """Of roles whose orders have been applied. Returns, by role, what a budget has said against
+        it."""
+        refusals: dict[str, str] = {}
+        lowered: dict[str, int] = {}
+        for eviction in driven.evict:
+            if eviction.role in refusals or eviction.role not in roles:
+                continue
+            try:
+                await self._evict(eviction)
+                if eviction.deployment:
+                    before = lowered.get(eviction.deployment, eviction.replicas)
+                    lowered[eviction.deployment] = await self._lower(eviction, before)
+            except TooManyRequests as error:
+                meta = eviction.pod.metadata
+                refusals[eviction.role] = f"a budget of pod {meta.name}: {error.status.message}"
+            except (NotFound, Conflict):
+                continue  # it has gone, or come back as another
+        return refusals
+
+    async def _evict(self, eviction: Eviction) -> None:
+        meta = eviction.pod.metadata
+        if not eviction.deployment and not is_held(eviction.pod):
+            # Asked before it is held: a pod that stays must not be touched again and again.
+            await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid, dry_run=True)
+            body = {"metadata": {"uid": meta.uid, "finalizers": [HELD]}}
+            await self._client.patch(
+                PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC
+            )
+            self.writes += 1
+        try:
+            await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
+        except TooManyRequests:
+            if not eviction.deployment:
+                await self._let_go(eviction.pod)
+            raise
+        self.writes += 1
+
+    async def _lower(self, eviction: Eviction, before: int) -> int:
+        """Let the Deployment make no other pod in place of the evicted one. If it has begun to,
+        that one is not ready, and goes before those that are."""
+        replicas = max(eviction.at_least, before - 1)
+        if replicas < before:
+            body = {"spec": {"replicas": replicas}}
+            namespace = eviction.pod.metadata.namespace
+            await self._client.patch(DEPLOYMENTS, body, eviction.deployment, namespace)
+            self.writes += 1
+        return replicas
+
+    async def _let_go(self, pod: Pod) -> None:
+        if await let_go(self._client, pod):
+            self.writes += 1
+
+    async def roll_back(self, group: RoleBasedGroup, name: str) -> bool:
+        return await roll_back(self._client, group.metadata.namespace, group.metadata.name, name)
+
+
+async def let_go(client: Client, pod: Pod) -> bool:
+    """Hold a pod no longer. False if it is not there any more."""
+    meta = pod.metadata
+    body = {"metadata": {"uid": meta.uid, "$deleteFromPrimitiveList/finalizers": [HELD]}}
+    try:
+        await client.patch(PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC)
+    except (NotFound, Conflict):
+        return False
+    return True
+
+
+GROUPS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
+
+
+async def roll_back(client: Client, namespace: str, group: str, revision: str) -> bool:
+    """Give a group the templates of one of its revisions. False if it has them already."""
+    stored = await client.get(REVISIONS, revision, namespace)
+    live: dict[str, Any] = await client.get(GROUPS, group, namespace)
+    spec = restored(live["spec"], stored.data)
+    if spec == live["spec"]:
+        return False
+    patch = [
+        {
+            "op": "test",
+            "path": "/metadata/resourceVersion",
+            "value": live["metadata"]["resourceVersion"],
+        },
+        {"op": "replace", "path": "/spec/roles", "value": spec["roles"]},
+    ]
+    await client.patch(GROUPS, patch, group, namespace, type=PatchType.JSON)
+    return True

@@ -1,0 +1,142 @@
+"""The scaling adapters of a group's roles: one for each, for `kubectl scale` and autoscalers.
+
+Adapter and role each have a number, and the adapter remembers the last that they agreed on:
+whichever differs from it was changed since, and the other one follows.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from intact.kube.client import Client, PatchType
+from intact.kube.errors import AlreadyExists, Invalid, NotFound
+from intact.kube.resources import RBGS, SCALING_ADAPTERS
+from intact.model.rbg import Role, RoleBasedGroup, ScalingAdapter, ScalingAdapterStatus
+from intact.operator.rbg_objects import scaling_adapter
+from intact.operator.rbg_stores import RbgStores
+from intact.rollout.names import selector_labels, workload_name
+from intact.rollout.validation import validate
+
+BOUND = "Bound"
+NOT_BOUND = "NotBound"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """What a role should have."""
+
+    replicas: int
+    adapter: ScalingAdapter | None
+    changed: bool = False
+    """The group itself was just written: look again at what it has become."""
+    refused: str = ""
+
+
+class RbgScaling:
+    def __init__(self, client: Client, stores: RbgStores) -> None:
+        self.writes = 0
+        self._client = client
+        self._stores = stores
+
+    async def agree(self, group: RoleBasedGroup) -> dict[str, Scaled]:
+        """For each role the number that it should have now."""
+        adapters = {
+            one.spec.scale_target_ref.role: one
+            for one in self._stores.owned(self._stores.adapters, group)
+            if one.metadata.name
+            == workload_name(group.metadata.name, one.spec.scale_target_ref.role)
+        }
+        return {
+            role.name: await self._agree(group, role, adapters.get(role.name))
+            for role in group.spec.roles
+        }
+
+    async def _agree(
+        self, group: RoleBasedGroup, role: Role, adapter: ScalingAdapter | None
+    ) -> Scaled:
+        own = role.replicas
+        if adapter is None:
+            number = 1 if own is None else own
+            return Scaled(number, await self._make(group, role, number))
+        asked, agreed = adapter.spec.replicas, adapter.status.agreed
+        if own is None:
+            return Scaled(1 if asked is None else asked, adapter)
+        if asked is not None and agreed is not None and asked not in (agreed, own):
+            refused = _refusal(group, role, asked)
+            if not refused:
+                try:
+                    await self._scale_role(group, role, asked)
+                except Invalid as error:
+                    refused = str(error)
+                else:
+                    return Scaled(own, adapter, changed=True)
+            return Scaled(own, adapter, refused=refused)
+        if asked != own:
+            await self._scale_adapter(adapter, own)
+        return Scaled(own, adapter)
+
+    async def _make(self, group: RoleBasedGroup, role: Role, number: int) -> ScalingAdapter | None:
+        body = scaling_adapter(group, role, number)
+        try:
+            made = await self._client.create(SCALING_ADAPTERS, body, group.metadata.namespace)
+        except AlreadyExists:
+            return None  # the store has not seen it yet, or it is somebody else's
+        self.writes += 1
+        return made
+
+    async def _scale_role(self, group: RoleBasedGroup, role: Role, number: int) -> None:
+        meta = group.metadata
+        path = f"/spec/roles/{group.spec.roles.index(role)}/replicas"
+        patch: list[dict[str, Any]] = [
+            # A compare-and-swap: another role may have come to stand at this place.
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
+            {"op": "replace", "path": path, "value": number},
+        ]
+        await self._client.patch(RBGS, patch, meta.name, meta.namespace, type=PatchType.JSON)
+        self.writes += 1
+
+    async def _scale_adapter(self, adapter: ScalingAdapter, number: int) -> None:
+        meta = adapter.metadata
+        try:
+            await self._client.patch(
+                SCALING_ADAPTERS, {"spec": {"replicas": number}}, meta.name, meta.namespace
+            )
+        except NotFound:
+            return
+        self.writes += 1
+
+    async def report(self, group: RoleBasedGroup, role: Role, scaled: Scaled, now: int) -> None:
+        """Write the status of the role's adapter, if it has changed."""
+        if scaled.adapter is None or scaled.changed:
+            return
+        meta = group.metadata
+        labels = selector_labels(meta.namespace, meta.name, role.name)
+        status = ScalingAdapterStatus(
+            replicas=now,
+            selector=",".join(f"{key}={value}" for key, value in labels.items()),
+            phase=NOT_BOUND if scaled.refused else BOUND,
+            message=scaled.refused,
+            agreed=scaled.adapter.status.agreed if scaled.refused else scaled.replicas,
+        )
+        if status == scaled.adapter.status:
+            return
+        body = {"status": {"message": None, **msgspec.to_builtins(status), "replicas": now}}
+        name = scaled.adapter.metadata.name
+        try:
+            await self._client.patch(
+                SCALING_ADAPTERS, body, name, meta.namespace, subresource="status"
+            )
+        except NotFound:
+            return
+        self.writes += 1
+
+
+def _refusal(group: RoleBasedGroup, role: Role, number: int) -> str:
+    """Why the group would not be valid with this number; empty if it would."""
+    roles = [
+        msgspec.structs.replace(one, replicas=number) if one is role else one
+        for one in group.spec.roles
+    ]
+    scaled = msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, roles=roles))
+    return "; ".join(str(error) for error in validate(scaled, group))

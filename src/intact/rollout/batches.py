@@ -1,0 +1,125 @@
+"""Affinity batches: pods of several roles that run in one topology domain.
+
+Batch b has, of each role, the ordinals from b · ratio to (b + 1) · ratio - 1. There are as many
+batches as every role can fill, so a smaller role takes away whole batches, from the end. What is
+left over of a larger role belongs to no batch and is not run.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from intact.rollout.plan import Plan, Replica, Role, RolePlan, Rules, State, plan
+
+
+class Mode(StrEnum):
+    SEQUENTIAL = "Sequential"
+    PARALLEL = "Parallel"
+
+
+def count(replicas: Mapping[str, int], ratios: Mapping[str, int]) -> int:
+    """How many batches there should be."""
+    return min((replicas[role] // ratio for role, ratio in ratios.items()), default=0)
+
+
+def batch_of(ordinal: int, ratio: int) -> int:
+    return ordinal // ratio
+
+
+def release(total: int, released: int, ready: Iterable[int], mode: Mode) -> int:
+    """How many batches may be there now, the first ones.
+
+    `ready` are the numbers of those that are complete. Sequential asks for one after all those
+    before it are; a batch that fails later takes none away.
+    """
+    if mode is Mode.PARALLEL:
+        return total
+    complete = set(ready)
+    first = next((batch for batch in range(total) if batch not in complete), total)
+    return min(total, max(released, first + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """Roles whose replicas move in batches."""
+
+    name: str
+    ratios: Mapping[str, int]
+
+
+def plan_in_batches(
+    roles: Iterable[Role], rules: Rules, batched: Iterable[Batched], *, back: bool = False
+) -> Plan:
+    """The rollout plan where a batch moves as one, in all its roles.
+
+    The roles of a batch are planned as one role whose replicas are the batches: a batch is new when
+    all of it is, and available when all of it is. What that plan moves is then said of each role.
+    """
+    by_name = {role.name: role for role in roles}
+    units: dict[str, Batched] = {}
+    for batch in batched:
+        if members := [name for name in batch.ratios if name in by_name]:
+            units[batch.name] = batch
+            together = _together(batch, [by_name[name] for name in members])
+            by_name = {name: role for name, role in by_name.items() if name not in members}
+            by_name[together.name] = together
+    planned = plan(by_name.values(), rules, back=back)
+    if not units:
+        return planned
+    originals = {role.name: role for role in roles}
+    made: dict[str, RolePlan] = {}
+    for name, unit in planned.roles.items():
+        if name not in units:
+            made[name] = unit
+            continue
+        for role, ratio in units[name].ratios.items():
+            if role in originals:
+                made[role] = _of_role(originals[role], ratio, unit)
+    return replace(planned, roles=dict(sorted(made.items())))
+
+
+def _together(batch: Batched, roles: list[Role]) -> Role:
+    number = count({role.name: role.desired for role in roles}, batch.ratios)
+    found = []
+    for index in range(number):
+        parts = [slot for role in roles for slot in _slots(role, index, batch.ratios[role.name])]
+        found.append(
+            Replica(
+                index,
+                new=all(slot.new for slot in parts),
+                ready=all(slot.ready for slot in parts),
+            )
+        )
+    return Role(batch.name, number, tuple(found))
+
+
+def _slots(role: Role, batch: int, ratio: int) -> list[Replica]:
+    there = {replica.index: replica for replica in role.replicas}
+    return [there.get(index, Replica(index)) for index in range(batch * ratio, (batch + 1) * ratio)]
+
+
+def _of_role(role: Role, ratio: int, unit: RolePlan) -> RolePlan:
+    """What the plan of the batches says of one role."""
+    batches = {index: _slots(role, index, ratio) for index in range(unit.desired)}
+    slots = [slot for parts in batches.values() for slot in parts]
+    moves = [
+        slot.index for batch in unit.moves for slot in reversed(batches[batch]) if not slot.new
+    ]
+    ready = sum(slot.new and slot.ready for slot in slots)
+    state = unit.state
+    if ready == len(slots) and state is not State.COMPLETED:
+        state = State.COMPLETED
+    return replace(
+        unit,
+        name=role.name,
+        desired=len(slots),
+        started=sum(slot.new for slot in slots),
+        ready=ready,
+        allowed=unit.allowed * ratio,
+        partition=unit.partition * ratio,
+        keeps=unit.keeps * ratio,
+        moves=tuple(moves),
+        state=state,
+        waits_for="" if state is State.COMPLETED else unit.waits_for,
+        held_by=role.name if unit.held_by == unit.name else unit.held_by,
+    )

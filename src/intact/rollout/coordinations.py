@@ -1,0 +1,52 @@
+"""Reading the coordinations of a group, in either of their forms."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from intact.model.rbg import AffinityScheduling, Coordination, RbgSpec
+
+ROLLING_UPDATE = "RollingUpdate"
+AFFINITY_SCHEDULING = "AffinityScheduling"
+TYPES = (ROLLING_UPDATE, AFFINITY_SCHEDULING)
+SEQUENTIAL = "Sequential"
+PARALLEL = "Parallel"
+
+
+@dataclass(frozen=True, slots=True)
+class RollingRules:
+    """Percentages as they were written; None where nothing was."""
+
+    max_skew: str | None
+    max_unavailable: str | None
+    partition: str | None
+
+
+def type_of(coordination: Coordination) -> str:
+    """The typed form needs no type: its strategy says it."""
+    if coordination.type:
+        return coordination.type
+    return AFFINITY_SCHEDULING if coordination.strategy.affinity_scheduling else ROLLING_UPDATE
+
+
+def rolling_rules(coordination: Coordination) -> RollingRules:
+    strategy, typed = coordination.strategy, coordination.strategy.rolling_update
+    if typed is None:
+        return RollingRules(strategy.max_skew, strategy.max_unavailable_ratio, strategy.partition)
+    return RollingRules(
+        strategy.max_skew or typed.max_skew,
+        strategy.max_unavailable_ratio or typed.max_unavailable,
+        strategy.partition or typed.partition,
+    )
+
+
+def batching(coordination: Coordination) -> AffinityScheduling:
+    return coordination.strategy.affinity_scheduling or AffinityScheduling()
+
+
+def of_type(spec: RbgSpec, wanted: str) -> Iterator[Coordination]:
+    return (each for each in spec.coordination if type_of(each) == wanted)
+
+
+def coordination_of(spec: RbgSpec, role: str, wanted: str) -> Coordination | None:
+    """The one of this type that the role is in."""
+    return next((each for each in of_type(spec, wanted) if role in each.roles), None)

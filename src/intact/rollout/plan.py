@@ -1,0 +1,260 @@
+"""The rollout plan: how many replicas of each role may run the new revision right now.
+
+A pure function of what is there. It remembers nothing, so it goes on from any state: after a
+restart, a scale, a new template, or back to the old one, which is a plan like any other.
+
+| word | means |
+|---|---|
+| new | has the revision that is rolled out, or will have it when it comes |
+| started | new, ready or not: what is started and not ready is reserved |
+| progress | of a role: new and ready, over desired |
+| goal | desired less what the partition keeps old |
+| p | the lowest progress of the roles that have not reached their goal |
+
+The rules, for each role:
+
+1. Started is at most what is `allowed`: ⌊(p + maxSkew) · desired⌋, or, for a role that itself
+   stands at p, one more than is ready if that is more; and never over the goal. So no role's
+   started replicas are further from p than maxSkew or one replica of the coarsest role.
+2. A replica that is available moves only while fewer than ⌊maxUnavailableRatio · desired⌋, or one
+   if that is none, are unavailable. One that is not available costs nothing.
+3. The highest index moves first: the newest first on the way back. Nothing moves backwards.
+
+A role that has reached its goal holds up nobody: goals differ by less than one replica.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from intact.rollout.ratios import floor, most_unavailable, staying_old
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    max_skew: Fraction | None = None
+    max_unavailable: Fraction | None = None
+    partition: Fraction = Fraction(0)
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One place of a role: a pod, or a replica of a LeaderWorkerSet, that is there or will come."""
+
+    index: int
+    new: bool = False
+    ready: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    name: str
+    desired: int
+    replicas: tuple[Replica, ...] = ()
+    """By index. One that is not given is not there and would come with the old revision; those
+    from `desired` on are on their way out and count for nothing."""
+    surge: bool = False
+    """One more than desired may run for a while, if none may be unavailable."""
+
+
+class State(StrEnum):
+    UPDATING = "Updating"
+    WAITING = "Waiting"
+    """For another role; what waits for its own replicas is updating."""
+    PAUSED = "Paused"
+    STALLED = "Stalled"
+    COMPLETED = "Completed"
+    ROLLING_BACK = "RollingBack"
+
+
+@dataclass(frozen=True, slots=True)
+class RolePlan:
+    name: str
+    desired: int
+    started: int
+    ready: int
+    """Of the started."""
+    allowed: int
+    """How many may have been started now."""
+    partition: int
+    """The lowest index from which on all are new or move now: an ordinal workload may update from
+    there on."""
+    keeps: int
+    """How many stay old, by the rules."""
+    moves: tuple[int, ...]
+    """Which move now, first to last."""
+    state: State
+    waits_for: str = ""
+    """For people."""
+    held_by: str = ""
+    """The role that it waits for, itself perhaps; empty if it waits for none."""
+
+    @property
+    def in_flight(self) -> int:
+        return self.started - self.ready
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    roles: dict[str, RolePlan]
+    """In the order of their names."""
+    skew: Fraction
+    """How far the progress of the roles is apart."""
+
+    @property
+    def completed(self) -> bool:
+        return all(role.state is State.COMPLETED for role in self.roles.values())
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing will change by itself: completed, or held by partition or pause."""
+        still = (State.COMPLETED, State.PAUSED)
+        return all(role.state in still and not role.in_flight for role in self.roles.values())
+
+
+def plan(roles: Iterable[Role], rules: Rules, *, back: bool = False) -> Plan:
+    """`back` says that the new revision is an earlier one; it changes the words, not the rules."""
+    counts = sorted((_count(role, rules) for role in roles), key=lambda one: one.role.name)
+    behind = min(
+        (one for one in counts if not one.at_goal), key=lambda one: one.progress, default=None
+    )
+    made = {one.role.name: _plan(one, behind, rules, back=back) for one in counts}
+    progress = [one.progress for one in counts if one.role.desired]
+    skew = max(progress) - min(progress) if progress else Fraction(0)
+    return Plan(made, skew)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    role: Role
+    slots: tuple[Replica, ...]
+    started: int
+    ready: int
+    unavailable: int
+    goal: int
+    most_unavailable: int
+
+    @property
+    def at_goal(self) -> bool:
+        return self.ready >= self.goal
+
+    @property
+    def progress(self) -> Fraction:
+        return Fraction(self.ready, self.role.desired) if self.role.desired else Fraction(1)
+
+
+def _count(role: Role, rules: Rules) -> _Counts:
+    there = {replica.index: replica for replica in role.replicas}
+    slots = tuple(there.get(index, Replica(index)) for index in range(role.desired))
+    most = most_unavailable(rules.max_unavailable, role.desired)
+    keeps = staying_old(rules.partition, role.desired)
+    return _Counts(
+        role=role,
+        slots=slots,
+        started=sum(slot.new for slot in slots),
+        ready=sum(slot.new and slot.ready for slot in slots),
+        unavailable=sum(not slot.ready for slot in slots),
+        goal=role.desired - keeps,
+        # A role that was scaled down to less than that goes on, one at a time.
+        most_unavailable=max(1, most) if role.surge or rules.max_unavailable != 0 else 0,
+    )
+
+
+def _plan(one: _Counts, behind: _Counts | None, rules: Rules, *, back: bool) -> RolePlan:
+    role = one.role
+    allowed = _allowed(one, behind, rules)
+    moves: list[int] = []
+    if not rules.paused:
+        moves = _moves(one, allowed)
+    moving = set(moves)
+    partition = role.desired
+    for slot in reversed(one.slots):
+        if not slot.new and slot.index not in moving:
+            break
+        partition = slot.index
+    state, held_by, waits_for = _state(one, behind, rules, allowed, moves, back=back)
+    return RolePlan(
+        name=role.name,
+        desired=role.desired,
+        started=one.started,
+        ready=one.ready,
+        allowed=allowed,
+        partition=partition,
+        keeps=role.desired - one.goal,
+        moves=tuple(moves),
+        state=state,
+        waits_for=waits_for,
+        held_by=held_by,
+    )
+
+
+def _allowed(one: _Counts, behind: _Counts | None, rules: Rules) -> int:
+    if behind is None or rules.max_skew is None:
+        return one.goal
+    allowed = floor((behind.progress + rules.max_skew) * one.role.desired)
+    if one.progress == behind.progress:
+        allowed = max(allowed, one.ready + 1)
+    return min(allowed, one.goal)
+
+
+def _moves(one: _Counts, allowed: int) -> list[int]:
+    """From the highest index down, as far as the rules let."""
+    moves: list[int] = []
+    room = one.most_unavailable - one.unavailable
+    for slot in reversed(one.slots):
+        if slot.new:
+            continue
+        if one.started + len(moves) >= allowed or (slot.ready and room <= 0):
+            break
+        room -= slot.ready
+        moves.append(slot.index)
+    return moves
+
+
+def _state(
+    one: _Counts,
+    behind: _Counts | None,
+    rules: Rules,
+    allowed: int,
+    moves: list[int],
+    *,
+    back: bool,
+) -> tuple[State, str, str]:
+    name, in_flight = one.role.name, one.started - one.ready
+    going = State.ROLLING_BACK if back else State.UPDATING
+    not_ready = f"{name}: {in_flight} started and not ready yet" if in_flight else ""
+    if one.ready >= one.role.desired:
+        return State.COMPLETED, "", ""
+    if rules.paused:
+        return State.PAUSED, "", "; ".join(filter(None, ["spec.paused", not_ready]))
+    if moves or (in_flight and one.started >= min(one.goal, allowed)):
+        return going, name if in_flight else "", not_ready
+    if one.started >= one.goal:
+        kept = one.role.desired - one.goal
+        return State.PAUSED, "", f"partition: {kept} of {one.role.desired} stay old"
+    if one.started >= allowed and behind is not None and behind is not one:
+        return State.WAITING, behind.role.name, _lagging(behind)
+    if in_flight:
+        return going, name, not_ready
+    return going, name, _unavailable(one)
+
+
+def _lagging(behind: _Counts) -> str:
+    role = behind.role
+    text = f"{role.name}: {behind.ready} of {role.desired} updated and ready"
+    if in_flight := behind.started - behind.ready:
+        text += f", {in_flight} started and not ready yet"
+    return text
+
+
+def _unavailable(one: _Counts) -> str:
+    role = one.role
+    if not one.most_unavailable:
+        return f"maxUnavailableRatio: none of {role.desired} replicas may be unavailable"
+    names = ", ".join(str(slot.index) for slot in one.slots if not slot.ready and not slot.new)
+    return (
+        f"{role.name}: {one.unavailable} unavailable, {one.most_unavailable} may be; "
+        f"old and not ready: {names}"
+    )

@@ -1,0 +1,297 @@
+"""Whether a group may be stored, or be worked on: all that its own spec says.
+
+The CRD holds the shapes of single fields, and is repeated here for whoever has no API server to
+ask; the rules across fields are only here. An update is not refused for what was wrong before it: a
+group that slipped in must stay editable.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from intact.model.field_error import FieldError
+from intact.model.rbg import Coordination, RbgSpec, Role, RoleBasedGroup
+from intact.rollout.coordinations import (
+    AFFINITY_SCHEDULING,
+    PARALLEL,
+    ROLLING_UPDATE,
+    SEQUENTIAL,
+    TYPES,
+    batching,
+    coordination_of,
+    of_type,
+    type_of,
+)
+from intact.rollout.dependencies import find_cycle
+from intact.rollout.names import LONGEST_ROLE, LONGEST_WORKLOAD, workload_name
+from intact.rollout.ratios import check_ratio, most_unavailable, parse
+
+STATEFUL_SET = ("apps/v1", "StatefulSet")
+DEPLOYMENT = ("apps/v1", "Deployment")
+LEADER_WORKER_SET = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
+ON_FAILURE = ("Pause", "Rollback")
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LABEL_KEY = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+_KINDS = (
+    "must be StatefulSet or Deployment of apps/v1, or LeaderWorkerSet of "
+    "leaderworkerset.x-k8s.io/v1"
+)
+
+
+def validate(group: RoleBasedGroup, old: RoleBasedGroup | None = None) -> list[FieldError]:
+    """Whether it may be stored."""
+    known = [] if old is None else list(_errors(old))
+    rules = [] if old is None else old.spec.coordination
+    found = [*_errors(group), *_ways_forward(group.spec, rules)]
+    return [error for error in found if error not in known]
+
+
+def unworkable(group: RoleBasedGroup) -> list[FieldError]:
+    """Whether it may be worked on. A role that was scaled down to where the ratio of unavailable
+    replicas is less than one is still updated, one at a time."""
+    return list(_errors(group))
+
+
+def _errors(group: RoleBasedGroup) -> Iterator[FieldError]:
+    yield from _name(group)
+    yield from _roles(group)
+    yield from _dependencies(group.spec)
+    for index, coordination in enumerate(group.spec.coordination):
+        yield from _coordination(group.spec, coordination, f"spec.coordination[{index}]")
+    yield from _overlaps(group.spec)
+    on_failure = group.spec.on_failure
+    if on_failure and on_failure not in ON_FAILURE:
+        yield FieldError("spec.onFailure", on_failure, f"must be {' or '.join(ON_FAILURE)}")
+    deadline = group.spec.progress_deadline_seconds
+    if deadline is not None and deadline < 1:
+        yield FieldError("spec.progressDeadlineSeconds", deadline, "must be at least 1")
+
+
+def _name(group: RoleBasedGroup) -> Iterator[FieldError]:
+    name = group.metadata.name
+    if name and not _DNS_LABEL.fullmatch(name):
+        message = "must be a DNS label: Services and pods are named after it"
+        yield FieldError("metadata.name", name, message)
+
+
+def _roles(group: RoleBasedGroup) -> Iterator[FieldError]:
+    if not group.spec.roles:
+        yield FieldError("spec.roles", None, "must have at least one role")
+    seen: set[str] = set()
+    for index, role in enumerate(group.spec.roles):
+        path = f"spec.roles[{index}]"
+        if role.name in seen:
+            yield FieldError(f"{path}.name", role.name, "another role has this name")
+        seen.add(role.name)
+        yield from _role_name(group.metadata.name, role, path)
+        if role.replicas is not None and role.replicas < 0:
+            yield FieldError(f"{path}.replicas", role.replicas, "must be at least 0")
+        yield from _workload(role, path)
+
+
+def _role_name(group: str, role: Role, path: str) -> Iterator[FieldError]:
+    if not _DNS_LABEL.fullmatch(role.name):
+        yield FieldError(f"{path}.name", role.name, "must be a DNS label, such as prefill")
+    if len(role.name) > LONGEST_ROLE:
+        message = f"has {len(role.name)} characters, and {LONGEST_ROLE} are the most"
+        yield FieldError(f"{path}.name", role.name, message)
+    workload = workload_name(group, role.name)
+    if len(workload) > LONGEST_WORKLOAD:
+        message = (
+            f"the workload {workload} would have a name of {len(workload)} characters, and "
+            f"{LONGEST_WORKLOAD} are the most"
+        )
+        yield FieldError(f"{path}.name", role.name, message)
+
+
+def kind_of(role: Role) -> tuple[str, str]:
+    return role.workload.api_version, role.workload.kind
+
+
+def _workload(role: Role, path: str) -> Iterator[FieldError]:
+    kind = kind_of(role)
+    if kind not in (STATEFUL_SET, DEPLOYMENT, LEADER_WORKER_SET):
+        given = f"{role.workload.kind} of {role.workload.api_version}"
+        yield FieldError(f"{path}.workload", given, _KINDS)
+    sets = role.leader_worker_set
+    if sets is not None and kind != LEADER_WORKER_SET:
+        message = f"is for a LeaderWorkerSet; this role is a {role.workload.kind}"
+        yield FieldError(f"{path}.leaderWorkerSet", None, message)
+    if sets is not None and sets.size is not None and sets.size < 1:
+        yield FieldError(f"{path}.leaderWorkerSet.size", sets.size, "must be at least 1")
+    patched = sets is not None and (sets.patch_leader_template or sets.patch_worker_template)
+    spec = role.template.get("spec")
+    if not patched and not (isinstance(spec, dict) and spec.get("containers")):
+        message = "must name at least one container"
+        yield FieldError(f"{path}.template.spec.containers", None, message)
+    rolling = role.update_strategy.rolling_update if role.update_strategy else None
+    if rolling is None:
+        return
+    at = f"{path}.updateStrategy.rollingUpdate"
+    if rolling.max_surge is not None and kind == STATEFUL_SET:
+        message = "a StatefulSet cannot have more pods than replicas"
+        yield FieldError(f"{at}.maxSurge", rolling.max_surge, message)
+    if rolling.partition is not None and kind == DEPLOYMENT:
+        message = "the pods of a Deployment have no order that could be parted"
+        yield FieldError(f"{at}.partition", rolling.partition, message)
+
+
+def _dependencies(spec: RbgSpec) -> Iterator[FieldError]:
+    names = {role.name for role in spec.roles}
+    for index, role in enumerate(spec.roles):
+        for at, name in enumerate(role.dependencies):
+            if name not in names:
+                path = f"spec.roles[{index}].dependencies[{at}]"
+                yield FieldError(path, name, "there is no role of this name")
+    cycle = find_cycle({role.name: role.dependencies for role in spec.roles})
+    if cycle:
+        index = next(at for at, role in enumerate(spec.roles) if role.name == cycle[0])
+        message = f"the roles wait for each other: {' -> '.join([*cycle, cycle[0]])}"
+        yield FieldError(f"spec.roles[{index}].dependencies", None, message)
+
+
+def _coordination(spec: RbgSpec, each: Coordination, path: str) -> Iterator[FieldError]:
+    if not _DNS_LABEL.fullmatch(each.name) or len(each.name) > 63:
+        yield FieldError(f"{path}.name", each.name, "must be a DNS label, such as prefill-decode")
+    known = {role.name for role in spec.roles}
+    for at, name in enumerate(each.roles):
+        if name not in known:
+            yield FieldError(f"{path}.roles[{at}]", name, "there is no role of this name")
+        if name in each.roles[:at]:
+            yield FieldError(f"{path}.roles[{at}]", name, "is named twice")
+    if len(set(each.roles)) < 2:
+        yield FieldError(f"{path}.roles", None, "must name at least two roles")
+    kind = type_of(each)
+    if kind not in TYPES:
+        yield FieldError(f"{path}.type", kind, f"must be {' or '.join(TYPES)}")
+    elif kind == ROLLING_UPDATE:
+        yield from _rolling_update(spec, each, path)
+    else:
+        yield from _affinity(spec, each, path)
+
+
+def _rolling_update(spec: RbgSpec, each: Coordination, path: str) -> Iterator[FieldError]:
+    strategy, typed = each.strategy, each.strategy.rolling_update
+    if strategy.affinity_scheduling is not None:
+        message = f"is for a coordination of type {AFFINITY_SCHEDULING}; make another one for it"
+        yield FieldError(f"{path}.strategy.affinityScheduling", None, message)
+    flat = {
+        "maxSkew": ("maxSkew", strategy.max_skew),
+        "maxUnavailable": ("maxUnavailableRatio", strategy.max_unavailable_ratio),
+        "partition": ("partition", strategy.partition),
+    }
+    in_typed = {
+        "maxSkew": typed.max_skew if typed else None,
+        "maxUnavailable": typed.max_unavailable if typed else None,
+        "partition": typed.partition if typed else None,
+    }
+    for name, (flat_name, value) in flat.items():
+        given = {
+            f"{path}.strategy.{flat_name}": value,
+            f"{path}.strategy.rollingUpdate.{name}": in_typed[name],
+        }
+        found = {at: ratio for at, ratio in given.items() if ratio is not None}
+        if len(found) == 2:
+            message = f"strategy.{flat_name} is set as well: one of the two is enough"
+            yield FieldError(f"{path}.strategy.rollingUpdate.{name}", None, message)
+        for at, ratio in found.items():
+            if check_ratio(ratio):
+                yield FieldError(at, ratio, "must be a percentage from 0% to 100%")
+    for role in _members(spec, each):
+        if role.update_strategy is not None:
+            index = spec.roles.index(role)
+            message = (
+                f"the coordination {each.name} updates this role: it has no strategy of its own"
+            )
+            yield FieldError(f"spec.roles[{index}].updateStrategy", None, message)
+
+
+def _ways_forward(spec: RbgSpec, known: Sequence[Coordination]) -> Iterator[FieldError]:
+    """Of coordinations that are new or changed: whoever only scales a role is not refused."""
+    for index, each in enumerate(spec.coordination):
+        if type_of(each) != ROLLING_UPDATE or each in known:
+            continue
+        path = f"spec.coordination[{index}].strategy"
+        strategy, typed = each.strategy, each.strategy.rolling_update
+        given = {
+            f"{path}.maxUnavailableRatio": strategy.max_unavailable_ratio,
+            f"{path}.rollingUpdate.maxUnavailable": typed.max_unavailable if typed else None,
+        }
+        for at, ratio in given.items():
+            if ratio is not None and not check_ratio(ratio):
+                yield from _way_forward(spec, each, at, ratio)
+
+
+def _way_forward(spec: RbgSpec, each: Coordination, at: str, ratio: str) -> Iterator[FieldError]:
+    """A Deployment may run one more for a while; pods with an ordinal go before they come back."""
+    for role in _members(spec, each):
+        if role.replicas == 0 or kind_of(role) == DEPLOYMENT:
+            continue
+        batches = coordination_of(spec, role.name, AFFINITY_SCHEDULING)
+        need = batching(batches).ratios.get(role.name, 1) if batches else 1
+        replicas = role.replicas or 1
+        found = most_unavailable(parse(ratio), replicas)
+        if found >= need or (role.replicas is None and ratio != "0%"):
+            continue
+        unit = "one" if need == 1 else f"a batch of {need}"
+        least = -(-100 * need // replicas)
+        message = (
+            f"of the {replicas} replicas of the role {role.name} {found} could be unavailable, too "
+            f"few for {unit} to be updated: it takes {min(least, 100)}%"
+        )
+        yield FieldError(at, ratio, message)
+
+
+def _affinity(spec: RbgSpec, each: Coordination, path: str) -> Iterator[FieldError]:
+    path = f"{path}.strategy"
+    strategy, rules = each.strategy, batching(each)
+    rolling = (strategy.max_skew, strategy.max_unavailable_ratio, strategy.partition)
+    if strategy.rolling_update is not None or any(rule is not None for rule in rolling):
+        message = f"rules of a {ROLLING_UPDATE} are not for {AFFINITY_SCHEDULING}; make another one"
+        yield FieldError(path, None, message)
+    path = f"{path}.affinityScheduling"
+    if not _LABEL_KEY.fullmatch(rules.topology_key):
+        message = "must be a label of nodes, such as kubernetes.io/hostname"
+        yield FieldError(f"{path}.topologyKey", rules.topology_key, message)
+    if rules.batch_mode and rules.batch_mode not in (SEQUENTIAL, PARALLEL):
+        message = f"must be {SEQUENTIAL} or {PARALLEL}"
+        yield FieldError(f"{path}.batchMode", rules.batch_mode, message)
+    for name in dict.fromkeys(each.roles):
+        if name not in rules.ratios:
+            yield FieldError(f"{path}.ratios", None, f"the ratio of the role {name} is missing")
+    for name, ratio in rules.ratios.items():
+        at = f"{path}.ratios[{name}]"
+        if name not in each.roles:
+            yield FieldError(at, ratio, "the coordination has no role of this name")
+        if ratio < 1:
+            yield FieldError(at, ratio, "must be at least 1")
+    for role in _members(spec, each):
+        ratio = rules.ratios.get(role.name, 0)
+        if ratio > 0 and role.replicas is not None and role.replicas % ratio:
+            message = f"does not divide the {role.replicas} replicas of the role"
+            yield FieldError(f"{path}.ratios[{role.name}]", ratio, message)
+
+
+def _members(spec: RbgSpec, each: Coordination) -> list[Role]:
+    return [role for role in spec.roles if role.name in each.roles]
+
+
+def _overlaps(spec: RbgSpec) -> Iterator[FieldError]:
+    names: set[str] = set()
+    for index, each in enumerate(spec.coordination):
+        if each.name in names:
+            path = f"spec.coordination[{index}].name"
+            yield FieldError(path, each.name, "another coordination has this name")
+        names.add(each.name)
+    for kind in TYPES:
+        first: dict[str, str] = {}
+        for each in of_type(spec, kind):
+            index = spec.coordination.index(each)
+            for at, name in enumerate(each.roles):
+                other = first.setdefault(name, each.name)
+                if other != each.name:
+                    path = f"spec.coordination[{index}].roles[{at}]"
+                    message = f"the role is in the coordination {other} of type {kind} already"
+                    yield FieldError(path, name, message)

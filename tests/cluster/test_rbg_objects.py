@@ -1,0 +1,384 @@
+"""What a group owns on a real cluster: made, kept, repaired and removed."""
+
+import asyncio
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from intact.kube.client import PatchType
+from intact.kube.errors import NotFound
+from intact.kube.resources import RBGS
+from tests.support.objects import PODS, Json
+from tests.support.pub_house import House, shared_house
+from tests.support.pub_space import Space, eventually, open_space
+from tests.support.rbg_objects import group, kind, role, template
+from tests.support.rbg_space import (
+    ADAPTERS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    GROUP,
+    GROUPS,
+    REVISION,
+    REVISIONS,
+    SERVICES,
+    STATEFUL_SETS,
+    change,
+    condition_of,
+    group_settled,
+    group_until,
+    names_of,
+    role_pods,
+)
+
+
+@pytest.fixture
+def house(request: pytest.FixtureRequest) -> House:
+    return shared_house(request)
+
+
+@pytest.fixture
+def space(house: House, runner: asyncio.Runner, request: pytest.FixtureRequest) -> Iterator[Space]:
+    yield from open_space(house, runner, request)
+
+
+async def test_a_group_becomes_workloads_services_and_addresses(space: Space) -> None:
+    ports = [{"name": "grpc-in", "port": 9000}]
+    body = group(
+        "llm",
+        role("prefill", 2, servicePorts=ports, labels={"tier": "gold"}),
+        role("router", 1, **kind("Deployment")),
+    )
+    await space.create(GROUPS, body)
+    found = await group_settled(space)
+    assert (found.status.ready, found.status.updated) == ("3/3", "3/3")
+    assert condition_of(found, "Ready") == ("True", "AllRolesReady")
+    assert condition_of(found, "Progressing") == ("False", "Completed")
+    assert condition_of(found, "Stalled")[0] == "False"
+    assert found.status.current_revision == found.status.update_revision != ""
+
+    sets = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
+    assert sets["metadata"]["labels"]["tier"] == "gold"
+    assert sets["metadata"]["ownerReferences"][0]["uid"] == found.metadata.uid
+    assert sets["spec"]["podManagementPolicy"] == "Parallel"
+    assert sets["spec"]["serviceName"] == "s-llm-prefill"
+    service = await space.client.get(SERVICES, "s-llm-prefill", space.namespace)
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+
+    [pod, _] = sorted(await role_pods(space, "prefill"), key=lambda one: one["metadata"]["name"])
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    [container] = pod["spec"]["containers"]
+    env = {one["name"]: one for one in container["env"]}
+    assert env["GROUP_NAME"]["value"] == env["RBG_GROUP_NAME"]["value"] == "llm"
+    assert env["ROLE_NAME"]["value"] == "prefill"
+    assert "pod-index" in env["ROLE_INDEX"]["valueFrom"]["fieldRef"]["fieldPath"]
+    assert any(one["mountPath"] == "/etc/rbg" for one in container["volumeMounts"])
+    config = await space.client.get(CONFIG_MAPS, "llm", space.namespace)
+    read = msgspec.yaml.decode(config["data"]["config.yaml"])
+    assert read["group"] == {"name": "llm", "size": 2, "roles": ["prefill", "router"]}
+    assert read["roles"]["prefill"]["instances"][1] == {
+        "address": "llm-prefill-1.s-llm-prefill",
+        "ports": {"grpc_in": 9000},
+    }
+    code, said = await space.kubectl("get", "rbg", "llm")
+    assert code == 0
+    assert said.split()[:5] == ["NAME", "READY", "UPDATED", "COORDINATION", "AGE"]
+    assert said.splitlines()[1].split()[:3] == ["llm", "3/3", "3/3"]
+
+
+async def test_at_rest_nothing_is_written(house: House, space: Space) -> None:
+    await space.create(
+        GROUPS, group("llm", role("prefill", 2), role("router", **kind("Deployment")))
+    )
+    await group_settled(space)
+
+    async def writes() -> float:
+        return house.metrics()["intact_group_writes_total"]
+
+    async def at_rest() -> bool:
+        before = await writes()
+        await asyncio.sleep(1.0)  # the time over which rest is measured, not a wait
+        return await writes() == before
+
+    await eventually(at_rest, bool, "the writes to end")
+    before, version = await writes(), await _versions(space)
+    # Something happens that changes nothing of the group.
+    pods = await role_pods(space, "prefill")
+    await space.annotate(pods[0]["metadata"]["name"], {"note": "seen"})
+    await asyncio.sleep(2.0)  # the same
+    assert await writes() == before
+    assert await _versions(space) == version
+
+
+async def _versions(space: Space) -> dict[str, str]:
+    found = {}
+    for resource in (
+        GROUPS,
+        STATEFUL_SETS,
+        DEPLOYMENTS,
+        SERVICES,
+        CONFIG_MAPS,
+        ADAPTERS,
+        REVISIONS,
+    ):
+        for one in (await space.client.list(resource, space.namespace)).items:
+            name = f"{resource.kind}/{one['metadata']['name']}"
+            found[name] = one["metadata"]["resourceVersion"]
+    return found
+
+
+async def test_foreign_edits_are_repaired_and_others_fields_are_left(space: Space) -> None:
+    await space.create(GROUPS, group("llm", role("prefill", 2), role("decode", 1)))
+    await group_settled(space)
+    for patch in (
+        {"spec": {"replicas": 5}},
+        {"metadata": {"labels": {GROUP: None}}},
+        {"spec": {"template": {"spec": {"containers": [{"name": "engine", "image": "evil"}]}}}},
+    ):
+        await space.client.patch(
+            STATEFUL_SETS, patch, "llm-prefill", space.namespace, type=PatchType.STRATEGIC
+        )
+        await eventually(lambda: _prefill(space), _is_as_wanted, f"{patch} to be undone")
+    await space.client.patch(
+        SERVICES, {"spec": {"selector": None}}, "s-llm-decode", space.namespace
+    )
+    await space.client.patch(CONFIG_MAPS, {"data": {"config.yaml": "x"}}, "llm", space.namespace)
+
+    async def services() -> tuple[Json, Json]:
+        service = await space.client.get(SERVICES, "s-llm-decode", space.namespace)
+        return service, await space.client.get(CONFIG_MAPS, "llm", space.namespace)
+
+    await eventually(
+        services,
+        lambda found: (
+            bool(found[0]["spec"].get("selector")) and found[1]["data"]["config.yaml"] != "x"
+        ),
+        "Service and ConfigMap to be as they were",
+    )
+    # What we do not say is not ours.
+    others = {"metadata": {"annotations": {"team": "red"}}, "spec": {"revisionHistoryLimit": 3}}
+    await space.client.patch(STATEFUL_SETS, others, "llm-prefill", space.namespace)
+    await change(space, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 3}])
+    await group_settled(space)
+    found = await _prefill(space)
+    assert found["metadata"]["annotations"]["team"] == "red"
+    assert found["spec"]["revisionHistoryLimit"] == 3
+
+
+async def _prefill(space: Space) -> Json:
+    found: Json = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
+    return found
+
+
+def _is_as_wanted(found: Json) -> bool:
+    [container] = found["spec"]["template"]["spec"]["containers"]
+    labels = found["metadata"]["labels"]
+    return (found["spec"]["replicas"], container["image"], labels.get(GROUP)) == (
+        2,
+        "engine:1",
+        "llm",
+    )
+
+
+async def test_what_is_deleted_comes_back_and_goes_with_the_group(space: Space) -> None:
+    await space.create(GROUPS, group("llm", role("prefill", 1)))
+    await group_settled(space)
+    old = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
+    await space.client.delete(STATEFUL_SETS, "llm-prefill", space.namespace)
+
+    async def another() -> bool:
+        found = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
+        return bool(found["metadata"]["uid"] != old["metadata"]["uid"])
+
+    await eventually(another, bool, "another StatefulSet")
+    await group_settled(space)
+    await space.client.delete(GROUPS, "llm", space.namespace)
+
+    async def left() -> list[str]:
+        kinds = (STATEFUL_SETS, SERVICES, CONFIG_MAPS, ADAPTERS, REVISIONS, PODS)
+        return [name for each in kinds for name in await names_of(space, each, GROUP)]
+
+    await eventually(left, lambda names: not names, "all to be gone")
+
+
+async def test_a_renamed_role_and_another_kind_leave_nothing_behind(space: Space) -> None:
+    await space.create(GROUPS, group("llm", role("prefill", 2), role("decode", 1)))
+    await group_settled(space)
+    await change(
+        space,
+        [
+            {"op": "replace", "path": "/spec/roles/0/name", "value": "encode"},
+            {
+                "op": "replace",
+                "path": "/spec/roles/1/workload",
+                "value": kind("Deployment")["workload"],
+            },
+        ],
+    )
+    await group_settled(space)
+
+    async def owned() -> dict[str, list[str]]:
+        kinds = (STATEFUL_SETS, DEPLOYMENTS, SERVICES, ADAPTERS)
+        return {each.kind: await names_of(space, each) for each in kinds}
+
+    wanted = {
+        "StatefulSet": ["llm-encode"],
+        "Deployment": ["llm-decode"],
+        "Service": ["s-llm-decode", "s-llm-encode"],
+        "RoleBasedGroupScalingAdapter": ["llm-decode", "llm-encode"],
+    }
+    await eventually(owned, lambda found: found == wanted, f"exactly {wanted}")
+    found = await group_settled(space)
+    assert [one.name for one in found.status.role_statuses] == ["encode", "decode"]
+
+    async def pods() -> list[str]:
+        return [
+            one["metadata"]["name"].rsplit("-", 1)[0] for one in await role_pods(space, "prefill")
+        ]
+
+    await eventually(pods, lambda names: not names, "the old role's pods to be gone")
+
+
+async def test_two_quick_edits_converge(space: Space) -> None:
+    await space.create(GROUPS, group("llm", role("prefill", 3), role("decode", 2)))
+    await group_settled(space)
+    for image, replicas in (("engine:2", 5), ("engine:3", 2)):
+        await change(
+            space,
+            [
+                {"op": "replace", "path": "/spec/roles/0/template", "value": template(image)},
+                {"op": "replace", "path": "/spec/roles/0/replicas", "value": replicas},
+            ],
+        )
+    await group_settled(space)
+    assert [one["spec"]["containers"][0]["image"] for one in await role_pods(space, "prefill")] == [
+        "engine:3"
+    ] * 2
+    # The other role was not touched.
+    sets = await space.client.get(STATEFUL_SETS, "llm-decode", space.namespace)
+    assert sets["metadata"]["generation"] == 1
+
+
+async def test_scaling_restarts_nobody_and_goes_both_ways(space: Space) -> None:
+    await space.create(GROUPS, group("llm", role("prefill", 2), role("decode", 1)))
+    await group_settled(space)
+    before = {one["metadata"]["uid"] for one in await role_pods(space, "prefill")}
+    code, said = await space.kubectl("scale", "rbgsa/llm-prefill", "--replicas=4")
+    assert code == 0, said
+    await group_until(
+        space, "llm", lambda one: one.spec.roles[0].replicas == 4, "the role to be scaled"
+    )
+    await group_settled(space)
+    assert before < {one["metadata"]["uid"] for one in await role_pods(space, "prefill")}
+
+    async def scale() -> Json:
+        found: Json = await space.client.get(
+            ADAPTERS, "llm-prefill", space.namespace, subresource="scale"
+        )
+        return found
+
+    found = await eventually(
+        scale, lambda one: one["status"]["replicas"] == 4, "its scale to say so"
+    )
+    selected = await space.client.list(PODS, space.namespace, labels=found["status"]["selector"])
+    assert len(selected.items) == 4
+    await change(space, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 1}])
+    await group_settled(space)
+    await eventually(scale, lambda one: one["spec"]["replicas"] == 1, "the adapter to follow")
+    # A role that leaves the number to its adapter keeps what that says.
+    await change(space, [{"op": "remove", "path": "/spec/roles/0/replicas"}])
+    await space.kubectl("scale", "rbgsa/llm-prefill", "--replicas=3")
+    await group_until(
+        space, "llm", lambda one: one.status.role_statuses[0].ready_replicas == 3, "three of them"
+    )
+
+
+async def test_roles_start_in_the_order_of_their_dependencies(space: Space) -> None:
+    waiting = template(
+        "engine:1",
+        containers=[
+            {
+                "name": "engine",
+                "image": "engine:1",
+                "readinessProbe": {"initialDelaySeconds": 3, "exec": {"command": ["x"]}},
+            }
+        ],
+    )
+    prefill = role("prefill", 1) | {"template": waiting}
+    await space.create(GROUPS, group("llm", role("decode", 1, dependencies=["prefill"]), prefill))
+    found = await group_until(
+        space,
+        "llm",
+        lambda one: any(each.message for each in one.status.role_statuses),
+        "decode to wait",
+    )
+    assert found.status.role_statuses[0].message == "waits for prefill to be ready"
+    with pytest.raises(NotFound):
+        await space.client.get(STATEFUL_SETS, "llm-decode", space.namespace)
+    await group_settled(space)
+    [prefill_pod], [decode_pod] = (
+        await role_pods(space, "prefill"),
+        await role_pods(space, "decode"),
+    )
+    [ready] = [one for one in prefill_pod["status"]["conditions"] if one["type"] == "Ready"]
+    assert decode_pod["metadata"]["creationTimestamp"] >= ready["lastTransitionTime"]
+
+
+async def test_a_name_that_is_taken_is_not_taken_over(space: Space) -> None:
+    mine: Json = {
+        "metadata": {"name": "llm-prefill"},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": {"app": "mine"}},
+            "template": {"metadata": {"labels": {"app": "mine"}}, "spec": template()["spec"]},
+        },
+    }
+    await space.create(STATEFUL_SETS, mine)
+    await space.create(GROUPS, group("llm", role("prefill", 1), role("decode", 1)))
+    found = await group_until(
+        space, "llm", lambda one: one.status.ready == "1/2", "decode to be ready"
+    )
+    assert condition_of(found, "Ready") == ("False", "RoleNotApplied")
+    assert "StatefulSet llm-prefill is there already" in found.status.role_statuses[0].message
+    await space.events("RoleBasedGroup", "llm", "RoleNotApplied")
+    await space.client.delete(STATEFUL_SETS, "llm-prefill", space.namespace)
+    await group_settled(space)
+
+
+async def test_revisions_are_of_templates_only_and_ten(space: Space) -> None:
+    await space.create(GROUPS, group("llm", role("prefill", 0), role("decode", 0)))
+    first = (await group_settled(space)).status.update_revision
+    await change(space, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 1}])
+    assert (await group_settled(space)).status.update_revision == first
+    seen = {first}
+    for number in range(2, 14):
+        patch = {
+            "op": "replace",
+            "path": "/spec/roles/1/template",
+            "value": template(f"engine:{number}"),
+        }
+        await change(space, [patch])
+        found = await group_until(
+            space, "llm", lambda one: one.status.update_revision not in seen, "a new revision"
+        )
+        seen.add(found.status.update_revision)
+
+    async def kept() -> list[Json]:
+        page = await space.client.list(REVISIONS, space.namespace, labels=REVISION)
+        return sorted(page.items, key=lambda one: one["revision"])
+
+    history = await eventually(kept, lambda found: len(found) == 10, "ten revisions")
+    assert [one["revision"] for one in history] == list(range(4, 14))
+    # Back to templates that are known is back to their revision, as the newest.
+    await change(
+        space, [{"op": "replace", "path": "/spec/roles/1/template", "value": template("engine:9")}]
+    )
+    again = await eventually(kept, lambda found: found[-1]["revision"] == 14, "it to be the newest")
+    assert len(again) == 10
+
+
+async def test_it_is_read_as_the_model_says(space: Space) -> None:
+    await space.create(GROUPS, group("llm", role("prefill", 1)))
+    found = await space.client.get(RBGS, "llm", space.namespace)
+    assert found.spec.roles[0].workload.kind == "StatefulSet"

@@ -1,0 +1,301 @@
+"""Coordinated rollouts on a real cluster, with the real StatefulSet and Deployment controllers.
+
+What was updated and available at each moment is taken from a watch, event by event.
+"""
+
+import asyncio
+
+import pytest
+
+from intact.model.rbg import RoleBasedGroup
+from tests.support.objects import Json
+from tests.support.pub_house import House, shared_house
+from tests.support.pub_space import Space, is_available, open_space
+from tests.support.rbg_objects import group, kind, role, rolling
+from tests.support.rbg_rollout import check_bounds, course, revision
+from tests.support.rbg_space import (
+    DEPLOYMENTS,
+    GROUPS,
+    change,
+    condition_of,
+    group_settled,
+    group_until,
+    names_of,
+    role_pods,
+)
+
+house = pytest.fixture(scope="module")(shared_house)
+space = pytest.fixture(open_space)
+
+PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
+UNREADY = {"metadata": {"annotations": {"devcluster.intact.dev/unready": "true"}}}
+
+
+def template(image: str, **rest: Json) -> Json:
+    container = {"name": "engine", "image": image, "readinessProbe": PROBE}
+    return {"spec": {"containers": [container]}, **rest}
+
+
+def pair(prefill: int, decode: int, *, kinds: Json | None = None, **spec: object) -> Json:
+    strategy = spec.pop("strategy", {"maxSkew": "10%", "maxUnavailableRatio": "10%"})
+    roles = [
+        role("prefill", prefill) | {"template": template("engine:1")} | (kinds or {}),
+        role("decode", decode) | {"template": template("engine:1")},
+    ]
+    together = rolling("prefill", "decode") | {"strategy": strategy}
+    return group("llm", *roles, coordination=[together], **spec)
+
+
+def update(image: str, **decode: Json) -> list[Json]:
+    """A patch that gives both roles another image."""
+    return [
+        {"op": "replace", "path": "/spec/roles/0/template", "value": template(image)},
+        {"op": "replace", "path": "/spec/roles/1/template", "value": template(image, **decode)},
+    ]
+
+
+async def revisions(space: Space) -> dict[str, set[str]]:
+    return {
+        name: {revision(pod, name) for pod in await role_pods(space, name)}
+        for name in ("prefill", "decode")
+    }
+
+
+def states(found: RoleBasedGroup) -> dict[str, str]:
+    return {
+        name: one.state
+        for each in found.status.coordination_state
+        for name, one in each.progress.items()
+    }
+
+
+async def updated(space: Space, name: str, old: set[str]) -> list[int]:
+    """The ordinals of a role that run another revision than these."""
+    return sorted(
+        int(pod["metadata"]["name"].rpartition("-")[2])
+        for pod in await role_pods(space, name)
+        if revision(pod, name) not in old
+    )
+
+
+async def test_two_roles_move_in_step(space: Space) -> None:
+    await space.create(GROUPS, pair(40, 20))
+    await group_settled(space)
+    old = await revisions(space)
+    async with space.watched() as watched:
+        await change(space, update("engine:2"))
+        found = await group_settled(space)
+    moments = course(watched, {"prefill": 40, "decode": 20}, old)
+    check_bounds(moments, skew=10, unavailable=10)
+    assert max(at["prefill"].updated - at["prefill"].ready for at in moments) > 1
+    assert states(found) == {"prefill": "Completed", "decode": "Completed"}
+    assert condition_of(found, "Progressing") == ("False", "Completed")
+    await space.events("RoleBasedGroup", "llm", "RolloutStarted")
+    await space.events("RoleBasedGroup", "llm", "RolloutCompleted")
+    common = "rolebasedgroup.workloads.x-k8s.io/controller-revision-hash"
+    pods = [*await role_pods(space, "prefill"), *await role_pods(space, "decode")]
+    assert len({pod["metadata"]["labels"][common] for pod in pods}) == 1
+    assert not any(pod["metadata"].get("finalizers") for pod in pods)
+
+
+async def test_a_role_that_fails_holds_the_other_and_undo_brings_both_back(space: Space) -> None:
+    await space.create(GROUPS, pair(20, 10, progressDeadlineSeconds=8))
+    await group_settled(space)
+    old = await revisions(space)
+    async with space.watched() as watched:
+        await change(space, update("engine:2", **UNREADY))
+        found = await group_until(
+            space, "llm", lambda one: states(one).get("decode") == "Stalled", "decode to be stalled"
+        )
+        progress = found.status.coordination_state[0].progress
+        assert progress["prefill"].state == "Waiting"
+        assert progress["prefill"].waiting_for.startswith("decode: 0 of 10 updated and ready")
+        assert (progress["prefill"].updated, progress["decode"].updated) == (2, 1)
+        assert condition_of(found, "Stalled") == ("True", "ProgressDeadlineExceeded")
+        assert condition_of(found, "Progressing")[0] == "False"
+        code, said = await intact(space, "rbg", "undo", "llm")
+        assert code == 0, said
+        await group_settled(space)
+    check_bounds(course(watched, {"prefill": 20, "decode": 10}, old), skew=10, unavailable=10)
+    assert await revisions(space) == old
+    assert all(is_available(pod) for pod in await role_pods(space, "decode"))
+
+
+async def test_a_stalled_rollout_goes_back_by_itself_where_asked(space: Space) -> None:
+    body = pair(10, 10, progressDeadlineSeconds=5, onFailure="Rollback")
+    await space.create(GROUPS, body)
+    await group_settled(space)
+    old = await revisions(space)
+    await change(space, update("engine:2", **UNREADY))
+    await space.events("RoleBasedGroup", "llm", "RollbackStarted")
+    found = await group_settled(space)
+    assert await revisions(space) == old
+    assert found.spec.roles[0].template["spec"]["containers"][0]["image"] == "engine:1"
+
+
+async def test_a_partition_keeps_the_lowest_ordinals_old(space: Space) -> None:
+    rules = {"maxSkew": "10%", "maxUnavailableRatio": "20%", "partition": "80%"}
+    await space.create(GROUPS, pair(20, 10, strategy=rules))
+    await group_settled(space)
+    old = await revisions(space)
+    await change(space, update("engine:2"))
+    await group_until(
+        space, "llm", lambda one: states(one) == dict.fromkeys(old, "Paused"), "both at rest"
+    )
+    assert await updated(space, "prefill", old["prefill"]) == list(range(16, 20))
+    assert await updated(space, "decode", old["decode"]) == [8, 9]
+    path = "/spec/coordination/0/strategy/partition"
+    await change(space, [{"op": "replace", "path": path, "value": "0%"}])
+    await group_settled(space)
+    assert await updated(space, "prefill", old["prefill"]) == list(range(20))
+    assert await updated(space, "decode", old["decode"]) == list(range(10))
+
+
+async def test_scaled_paused_and_changed_again_in_the_middle(space: Space) -> None:
+    await space.create(GROUPS, pair(20, 10))
+    await group_settled(space)
+    old = await revisions(space)
+    await change(space, update("engine:2"))
+    await group_until(space, "llm", lambda one: _updated(one, "prefill") >= 4, "some to be updated")
+    await change(space, [{"op": "add", "path": "/spec/paused", "value": True}])
+    found = await group_until(
+        space,
+        "llm",
+        lambda one: set(states(one).values()) == {"Paused"} and _in_flight(one) == 0,
+        "both to be paused",
+    )
+    assert _updated(found, "prefill") < 20
+    await change(
+        space,
+        [
+            {"op": "replace", "path": "/spec/roles/0/replicas", "value": 26},
+            {"op": "replace", "path": "/spec/roles/1/replicas", "value": 8},
+            {"op": "replace", "path": "/spec/paused", "value": False},
+        ],
+    )
+    await group_until(space, "llm", lambda one: _updated(one, "prefill") >= 8, "more to be updated")
+    await change(space, update("engine:3"))
+    found = await group_settled(space)
+    assert [one.desired for one in found.status.role_statuses] == [26, 8]
+    for name, number in {"prefill": 26, "decode": 8}.items():
+        pods = await role_pods(space, name)
+        assert len(pods) == number
+        assert {pod["spec"]["containers"][0]["image"] for pod in pods} == {"engine:3"}
+        assert revision(pods[0], name) not in old[name]
+
+
+async def test_a_leader_that_dies_in_the_middle_changes_nothing(space: Space, house: House) -> None:
+    await space.create(GROUPS, pair(20, 10))
+    await group_settled(space)
+    old = await revisions(space)
+    async with space.watched() as watched:
+        await change(space, update("engine:2"))
+        await group_until(space, "llm", lambda one: _updated(one, "prefill") >= 4, "the middle")
+        await asyncio.to_thread(house.leader().kill)
+        await group_settled(space)
+    check_bounds(course(watched, {"prefill": 20, "decode": 10}, old), skew=10, unavailable=10)
+
+
+async def test_a_deployment_and_a_stateful_set_move_in_step(space: Space) -> None:
+    await space.create(GROUPS, pair(20, 10, kinds=kind("Deployment")))
+    await group_settled(space)
+    assert await names_of(space, DEPLOYMENTS) == ["llm-prefill"]
+    old = await revisions(space)
+    async with space.watched() as watched:
+        await change(space, update("engine:2"))
+        await group_settled(space)
+        await group_until(space, "llm", _completed, "it to be completed")
+    check_bounds(course(watched, {"prefill": 20, "decode": 10}, old), skew=10, unavailable=10)
+    [left] = await names_of(space, DEPLOYMENTS)
+    assert left.startswith("llm-prefill-")
+    assert len(await role_pods(space, "prefill")) == 20
+
+
+async def test_dependencies_do_not_stand_in_the_way(space: Space) -> None:
+    """Decode depends on prefill, which loses an old pod for good in the middle."""
+    body = pair(10, 10, strategy={"maxSkew": "10%", "maxUnavailableRatio": "20%"})
+    body["spec"]["roles"][1]["dependencies"] = ["prefill"]
+    await space.create(GROUPS, body)
+    await group_settled(space)
+    await space.annotate("llm-prefill-0", {"devcluster.intact.dev/unready": "true"})
+    await space.until(
+        "prefill-0 to be unready", lambda pods: not is_available(pods["llm-prefill-0"])
+    )
+    await change(space, update("engine:2"))
+    await group_settled(space)
+
+
+def _updated(found: RoleBasedGroup, name: str) -> int:
+    return sum(
+        one.progress[name].updated for one in found.status.coordination_state if one.progress
+    )
+
+
+def _in_flight(found: RoleBasedGroup) -> int:
+    return sum(
+        one.updated - one.ready
+        for each in found.status.coordination_state
+        for one in each.progress.values()
+    )
+
+
+def _completed(found: RoleBasedGroup) -> bool:
+    return set(states(found).values()) == {"Completed"}
+
+
+async def intact(space: Space, *arguments: str) -> tuple[int, str]:
+    """The exit code of a command, and everything that it said."""
+    import sys
+    from pathlib import Path
+
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("intact")),
+        *arguments,
+        f"--kubeconfig={space.house.cluster.kubeconfig}",
+        f"--namespace={space.namespace}",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode is not None
+    return process.returncode, said.decode()
+
+
+async def test_a_budget_is_waited_for_while_a_drain_spends_it_too(space: Space) -> None:
+    """Groups of pods across both roles, of which one may be down: never two are, and both end."""
+    body = pair(12, 6, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
+    for one in body["spec"]["roles"]:
+        labels = {"app": "llm", "space": space.namespace}
+        one["template"]["metadata"] = {"labels": labels}
+    await space.create(GROUPS, body)
+    await group_settled(space)
+    spec = {"selector": {"matchLabels": {"app": "llm"}}, "maxUnavailable": 2}
+    await space.budget(spec, current_available=18, unavailable_allowed=2)
+    async with space.watched() as watched:
+        patch = update("engine:2")
+        for one in patch:
+            one["value"]["metadata"] = {"labels": {"app": "llm", "space": space.namespace}}
+        await change(space, patch)
+        await group_until(space, "llm", lambda one: _updated(one, "prefill") >= 2, "the middle")
+        async with space.drain("node-0") as drain:
+            found = await group_until(space, "llm", _waits_for_budget, "a role to wait for it")
+            assert "budget" in str(found.status.coordination_state[0].progress)
+            assert await drain.ended(120) == 0, drain.said
+        await group_settled(space)
+    unavailable = [
+        18 - sum(is_available(pod) for pod in state.values() if _is_of(pod, "llm"))
+        for state in watched.states
+    ]
+    assert max(unavailable) == 2
+
+
+def _waits_for_budget(found: RoleBasedGroup) -> bool:
+    return any(
+        "a budget of pod" in one.waiting_for
+        for each in found.status.coordination_state
+        for one in each.progress.values()
+    )
+
+
+def _is_of(pod: Json, app: str) -> bool:
+    return bool(pod["metadata"].get("labels", {}).get("app") == app)

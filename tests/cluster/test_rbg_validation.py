@@ -1,0 +1,58 @@
+"""Groups that are refused by a real API server: by the CRD, or by our webhook behind it."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from intact.kube.errors import Invalid
+from tests.support.pub_house import House, shared_house
+from tests.support.pub_space import Space, open_space
+from tests.support.rbg_cases import ACCEPTED, REFUSED, Case
+from tests.support.rbg_objects import group, role
+from tests.support.rbg_space import GROUPS
+
+
+@pytest.fixture
+def house(request: pytest.FixtureRequest) -> House:
+    return shared_house(request)
+
+
+@pytest.fixture
+def space(house: House, runner: asyncio.Runner, request: pytest.FixtureRequest) -> Iterator[Space]:
+    yield from open_space(house, runner, request)
+
+
+async def test_what_is_right_is_stored(space: Space) -> None:
+    for case in ACCEPTED:
+        await space.client.create(GROUPS, case.body, space.namespace, dry_run=True)
+
+
+async def test_what_is_wrong_is_refused_with_its_field(space: Space) -> None:
+    wrong = []
+    for case in REFUSED:
+        try:
+            await space.client.create(GROUPS, case.body, space.namespace, dry_run=True)
+        except Invalid as error:
+            if not _says(error, case):
+                wrong.append((case.name, str(error)))
+        else:
+            wrong.append((case.name, "stored"))
+    assert wrong == []
+
+
+def _says(error: Invalid, case: Case) -> bool:
+    return any(
+        cause.field.removeprefix("<nil>").startswith(case.field) and case.message in cause.message
+        for cause in error.causes
+    )
+
+
+async def test_the_message_can_be_acted_on(space: Space) -> None:
+    body = group("llm", role("prefill"), role("decode", dependencies=["encode"]))
+    code, said = await space.kubectl("apply", "-f", "-", stdin=body)
+    assert code == 1
+    assert (
+        'The RoleBasedGroup "llm" is invalid: spec.roles[1].dependencies[0]: '
+        'Invalid value: "encode": there is no role of this name'
+    ) in said

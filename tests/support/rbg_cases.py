@@ -1,0 +1,322 @@
+"""Groups that are refused and accepted: one table for the pure rules and for the real server."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.rbg_objects import batches, group, kind, role, rolling
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    body: Json
+    field: str = ""
+    message: str = ""
+
+
+P, D = role("prefill", 40), role("decode", 20)
+
+
+def coordinated(*coordination: Json, roles: tuple[Json, ...] = (P, D), **spec: Any) -> Json:
+    return group("llm", *roles, coordination=list(coordination), **spec)
+
+
+TYPED = {
+    "name": "together",
+    "roles": ["prefill", "decode"],
+    "strategy": {"rollingUpdate": {"maxSkew": "10%", "maxUnavailable": "10%", "partition": "80%"}},
+}
+SIX_THREE = (role("prefill", 6), role("decode", 3))
+
+ACCEPTED = [
+    Case("no coordination", group("llm", P, D)),
+    Case(
+        "all kinds",
+        group("llm", P, role("a", **kind("Deployment")), role("b", **kind("LeaderWorkerSet"))),
+    ),
+    Case(
+        "the seed's form",
+        coordinated(
+            rolling("prefill", "decode", maxSkew="1%", maxUnavailableRatio="5%", partition="80%")
+        ),
+    ),
+    Case("upstream's typed form without a type", coordinated(TYPED)),
+    Case("batches", coordinated(batches({"prefill": 2, "decode": 1}), roles=SIX_THREE)),
+    Case(
+        "both types on the same roles",
+        coordinated(
+            rolling("prefill", "decode", maxUnavailableRatio="34%"),
+            batches({"prefill": 2, "decode": 1}),
+            roles=SIX_THREE,
+        ),
+    ),
+    Case("replicas left to the adapter", group("llm", role("prefill", None), D)),
+    Case("no replicas", group("llm", role("prefill", 0), D)),
+    Case(
+        "a Deployment may surge",
+        coordinated(
+            rolling("prefill", "decode", maxUnavailableRatio="0%"),
+            roles=(
+                role("prefill", 4, **kind("Deployment")),
+                role("decode", 2, **kind("Deployment")),
+            ),
+        ),
+    ),
+    Case("dependencies", group("llm", P, role("decode", dependencies=["prefill"]))),
+    Case("skew of nothing", coordinated(rolling("prefill", "decode", maxSkew="0%"))),
+]
+
+_STRATEGY = "spec.coordination[0].strategy"
+_AFFINITY = f"{_STRATEGY}.affinityScheduling"
+REFUSED = [
+    Case("no roles", group("llm"), "spec.roles", "at least"),
+    Case(
+        "unknown role",
+        coordinated(rolling("prefill", "encode")),
+        "spec.coordination[0].roles[1]",
+        "no role of this name",
+    ),
+    Case(
+        "role named twice",
+        coordinated(rolling("prefill", "decode", "prefill")),
+        "spec.coordination[0].roles[2]",
+        "named twice",
+    ),
+    Case("one role", coordinated(rolling("prefill")), "spec.coordination[0].roles", "at least two"),
+    Case(
+        "the same role only",
+        coordinated(rolling("prefill", "prefill")),
+        "spec.coordination[0].roles",
+        "at least two",
+    ),
+    Case(
+        "two coordinations of one type",
+        coordinated(rolling("prefill", "decode"), rolling("decode", "prefill", name="again")),
+        "spec.coordination[1].roles[0]",
+        "together",
+    ),
+    Case(
+        "skew over the range",
+        coordinated(rolling("prefill", "decode", maxSkew="101%")),
+        f"{_STRATEGY}.maxSkew",
+        "from 0% to 100%",
+    ),
+    Case(
+        "skew without a unit",
+        coordinated(rolling("prefill", "decode", maxSkew="10")),
+        f"{_STRATEGY}.maxSkew",
+        "from 0% to 100%",
+    ),
+    Case(
+        "skew with a fraction",
+        coordinated(rolling("prefill", "decode", maxSkew="0.5%")),
+        f"{_STRATEGY}.maxSkew",
+        "from 0% to 100%",
+    ),
+    Case(
+        "negative partition",
+        coordinated(rolling("prefill", "decode", partition="-1%")),
+        f"{_STRATEGY}.partition",
+        "from 0% to 100%",
+    ),
+    Case(
+        "typed skew over the range",
+        coordinated(TYPED | {"strategy": {"rollingUpdate": {"maxSkew": "200%"}}}),
+        f"{_STRATEGY}.rollingUpdate.maxSkew",
+        "from 0% to 100%",
+    ),
+    Case(
+        "both forms",
+        coordinated(TYPED | {"strategy": {"maxSkew": "1%", "rollingUpdate": {"maxSkew": "2%"}}}),
+        f"{_STRATEGY}.rollingUpdate.maxSkew",
+        "strategy.maxSkew is set as well",
+    ),
+    Case(
+        "nothing may be unavailable",
+        coordinated(rolling("prefill", "decode", maxUnavailableRatio="0%")),
+        f"{_STRATEGY}.maxUnavailableRatio",
+        "the role prefill 0",
+    ),
+    Case(
+        "a ratio of less than a pod",
+        coordinated(rolling("prefill", "decode", maxUnavailableRatio="4%")),
+        f"{_STRATEGY}.maxUnavailableRatio",
+        "it takes 5%",
+    ),
+    Case(
+        "a ratio of less than a batch",
+        coordinated(
+            rolling("prefill", "decode", maxUnavailableRatio="33%"),
+            batches({"prefill": 2, "decode": 1}),
+            roles=SIX_THREE,
+        ),
+        f"{_STRATEGY}.maxUnavailableRatio",
+        "a batch of 2",
+    ),
+    Case(
+        "a coordinated role with its own strategy",
+        coordinated(
+            rolling("prefill", "decode"),
+            roles=(P, role("decode", 20, updateStrategy={"type": "RollingUpdate"})),
+        ),
+        "spec.roles[1].updateStrategy",
+        "together",
+    ),
+    Case(
+        "unknown type",
+        coordinated(rolling("prefill", "decode") | {"type": "Recreate"}),
+        "spec.coordination[0].type",
+        "RollingUpdate or AffinityScheduling",
+    ),
+    Case(
+        "a ratio is missing",
+        coordinated(batches({"prefill": 2}) | {"roles": ["prefill", "decode"]}, roles=SIX_THREE),
+        f"{_AFFINITY}.ratios",
+        "decode is missing",
+    ),
+    Case(
+        "a ratio of another role",
+        coordinated(
+            batches({"prefill": 2, "decode": 1, "router": 1}) | {"roles": ["prefill", "decode"]},
+            roles=SIX_THREE,
+        ),
+        f"{_AFFINITY}.ratios[router]",
+        "no role of this name",
+    ),
+    Case(
+        "a ratio that does not divide",
+        coordinated(batches({"prefill": 4, "decode": 1}), roles=SIX_THREE),
+        f"{_AFFINITY}.ratios[prefill]",
+        "does not divide the 6 replicas",
+    ),
+    Case(
+        "a ratio of nothing",
+        coordinated(batches({"prefill": 0, "decode": 1}), roles=SIX_THREE),
+        f"{_AFFINITY}.ratios",
+        "1",
+    ),
+    Case(
+        "no topology",
+        coordinated(batches({"prefill": 2, "decode": 1}, topologyKey=""), roles=SIX_THREE),
+        f"{_AFFINITY}.topologyKey",
+        "must be a label of nodes",
+    ),
+    Case(
+        "unknown mode",
+        coordinated(batches({"prefill": 2, "decode": 1}, mode="Random"), roles=SIX_THREE),
+        f"{_AFFINITY}.batchMode",
+        "Sequential or Parallel",
+    ),
+    Case(
+        "rolling rules in batches",
+        coordinated(
+            batches({"prefill": 2, "decode": 1})
+            | {
+                "strategy": {
+                    "maxSkew": "1%",
+                    "affinityScheduling": {
+                        "topologyKey": "zone",
+                        "ratios": {"prefill": 2, "decode": 1},
+                    },
+                }
+            },
+            roles=SIX_THREE,
+        ),
+        _STRATEGY,
+        "not for AffinityScheduling",
+    ),
+    Case(
+        "unknown dependency",
+        group("llm", P, role("decode", dependencies=["encode"])),
+        "spec.roles[1].dependencies[0]",
+        "no role of this name",
+    ),
+    Case(
+        "dependency on itself",
+        group("llm", role("prefill", dependencies=["prefill"])),
+        "spec.roles[0].dependencies",
+        "prefill -> prefill",
+    ),
+    Case(
+        "dependency cycle",
+        group(
+            "llm",
+            role("a", dependencies=["c"]),
+            role("b", dependencies=["a"]),
+            role("c", dependencies=["b"]),
+        ),
+        "spec.roles[0].dependencies",
+        "a -> c -> b -> a",
+    ),
+    Case(
+        "unknown workload",
+        group("llm", role("prefill", workload={"apiVersion": "apps/v1", "kind": "DaemonSet"})),
+        "spec.roles[0].workload",
+        "must be StatefulSet or Deployment of apps/v1",
+    ),
+    Case(
+        "workload of another version",
+        group("llm", role("prefill", workload={"apiVersion": "apps/v2", "kind": "StatefulSet"})),
+        "spec.roles[0].workload",
+        "must be StatefulSet or Deployment of apps/v1",
+    ),
+    Case(
+        "a size without a set",
+        group("llm", role("prefill", leaderWorkerSet={"size": 2})),
+        "spec.roles[0].leaderWorkerSet",
+        "this role is a StatefulSet",
+    ),
+    Case(
+        "no containers",
+        group("llm", {"name": "prefill", "template": {}}),
+        "spec.roles[0].template.spec.containers",
+        "at least one container",
+    ),
+    Case(
+        "surge of a StatefulSet",
+        group("llm", role("prefill", updateStrategy={"rollingUpdate": {"maxSurge": 1}})),
+        "spec.roles[0].updateStrategy.rollingUpdate.maxSurge",
+        "StatefulSet",
+    ),
+    Case(
+        "partition of a Deployment",
+        group(
+            "llm",
+            role(
+                "prefill", updateStrategy={"rollingUpdate": {"partition": 1}}, **kind("Deployment")
+            ),
+        ),
+        "spec.roles[0].updateStrategy.rollingUpdate.partition",
+        "Deployment",
+    ),
+    Case(
+        "a name that is no label", group("llm", role("Prefill")), "spec.roles[0].name", "DNS label"
+    ),
+    Case("a name with a dot", group("llm.prod", P), "", "DNS label"),
+    Case(
+        "a name that is too long",
+        group("l" * 30, role("p" * 22)),
+        "spec.roles[0].name",
+        "53 characters, and 52 are the most",
+    ),
+    Case(
+        "unknown end", group("llm", P, onFailure="Explode"), "spec.onFailure", "Pause or Rollback"
+    ),
+    Case(
+        "no time at all",
+        group("llm", P, progressDeadlineSeconds=0),
+        "spec.progressDeadlineSeconds",
+        "1",
+    ),
+    Case("two roles of one name", group("llm", P, P), "spec.roles[1]", ""),
+    Case(
+        "two coordinations of one name",
+        coordinated(
+            rolling("prefill", "decode"), rolling("a", "b"), roles=(P, D, role("a"), role("b"))
+        ),
+        "spec.coordination[1]",
+        "",
+    ),
+]

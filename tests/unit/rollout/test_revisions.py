@@ -1,0 +1,53 @@
+import pytest
+
+from intact.rollout.revisions import (
+    HISTORY,
+    Revision,
+    group_hash,
+    hash_of,
+    next_number,
+    outlived,
+    previous,
+)
+
+A, B, C = (Revision(f"llm-{name}", name, number) for number, name in enumerate("abc", 1))
+
+
+def test_the_hash_is_of_the_content_alone() -> None:
+    assert hash_of({"a": 1, "b": [1, 2]}) == hash_of({"b": [1, 2], "a": 1})
+    assert hash_of({"b": [1, 2]}) != hash_of({"b": [2, 1]})
+
+
+def test_the_order_of_roles_does_not_matter() -> None:
+    assert group_hash({"a": "1", "b": "2"}) == group_hash({"b": "2", "a": "1"})
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"),
+    [("new", 4), ("c", 3), ("a", 4)],
+    ids=["a new one", "the present one", "an earlier one, taken up again"],
+)
+def test_numbers_count_uses(present: str, expected: int) -> None:
+    assert next_number([A, B, C], present) == expected
+
+
+def test_the_first_has_number_one() -> None:
+    assert next_number([], "a") == 1
+
+
+def test_the_oldest_go_but_none_that_pods_run() -> None:
+    many = [Revision(f"llm-{number}", str(number), number) for number in range(1, HISTORY + 4)]
+    assert [one.number for one in outlived(many, {"2", str(HISTORY + 3)})] == [1, 3, 4]
+    assert outlived(many[:HISTORY], set()) == []
+
+
+def test_an_undo_goes_to_the_one_before() -> None:
+    assert previous([A, C, B], "c") is B
+    assert previous([A, C, B], "c", 1) is A
+
+
+def test_an_undo_to_nothing_says_what_there_is() -> None:
+    with pytest.raises(LookupError, match="no revision 7; there are: 1, 2"):
+        previous([A, B], "b", 7)
+    with pytest.raises(LookupError, match="no earlier"):
+        previous([A], "a")

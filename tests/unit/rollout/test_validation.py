@@ -1,0 +1,34 @@
+"""Which groups are refused, and where they are told to be wrong."""
+
+import msgspec
+import pytest
+
+from intact.model.rbg import RoleBasedGroup
+from intact.rollout.validation import validate
+from tests.support.rbg_cases import ACCEPTED, REFUSED, Case
+from tests.support.rbg_objects import group, role
+
+
+def read(body: object) -> RoleBasedGroup:
+    return msgspec.convert(body, RoleBasedGroup)
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
+def test_accepted(case: Case) -> None:
+    assert validate(read(case.body)) == []
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_refused(case: Case) -> None:
+    errors = validate(read(case.body))
+    assert any(e.path.startswith(case.field) and case.message in e.message for e in errors), errors
+
+
+def test_an_update_is_not_refused_for_what_was_wrong_before() -> None:
+    wrong = role("decode", dependencies=["encode"])
+    old, new = group("llm", wrong), group("llm", wrong | {"replicas": 3})
+    assert validate(read(new)) != []
+    assert validate(read(new), read(old)) == []
+    worse = group("llm", wrong | {"dependencies": ["encode", "more"]})
+    [error] = validate(read(worse), read(old))
+    assert error.path == "spec.roles[0].dependencies[1]"

@@ -35,7 +35,7 @@ from intact.budget.pdb_counts import is_healthy
 from intact.budget.pdb_scope import counts_pods
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PDBS
-from intact.model.admission import AdmissionRequest, AdmissionResponse
+from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
 from intact.model.base import View
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
@@ -186,7 +186,9 @@ class _WriteOptions(View):
 
 
 class _RawMeta(View):
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    managed_fields: msgspec.Raw = NULL
 
 
 class _RawBudget(View):
@@ -199,17 +201,29 @@ _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
 _OPTIONS = msgspec.json.Decoder(_WriteOptions)
 _RAW = msgspec.json.Decoder(_RawBudget)
 Operations = list[dict[str, Any]]
+_OURS = (LEDGER, REPLICAS)
 
 
 def _undone(request: AdmissionRequest) -> Operations:
     """Somebody else's write, with our numbers in place of theirs: all that it says of the status,
     and of what we wrote beside it, is as before."""
     old, new = _RAW.decode(request.old_object), _RAW.decode(request.object)
+    before, after = old.metadata, new.metadata
     operations: Operations = [{"op": "add", "path": "/status", "value": old.status}]
+    if before.managed_fields != NULL and _same_metadata(before, after):
+        # Else the server stores that somebody has written, although nothing is written.
+        path = "/metadata/managedFields"
+        operations.append({"op": "add", "path": path, "value": before.managed_fields})
     return operations + _annotate(
-        new.metadata.annotations,
-        {key: old.metadata.annotations.get(key) for key in (LEDGER, REPLICAS)},
+        after.annotations, {key: before.annotations.get(key) for key in _OURS}
     )
+
+
+def _same_metadata(old: _RawMeta, new: _RawMeta) -> bool:
+    def others(annotations: dict[str, str]) -> dict[str, str]:
+        return {key: text for key, text in annotations.items() if key not in _OURS}
+
+    return old.labels == new.labels and others(old.annotations) == others(new.annotations)
 
 
 def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:

@@ -41,7 +41,8 @@ from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.gate import ALLOWED, denied
-from intact.operator.group_scope import MANAGER, annotations_of
+from intact.operator.gating import PROBE_CAUSE
+from intact.operator.group_scope import MANAGER, PROBE_MANAGER, annotations_of
 from intact.operator.pdb_index import PdbIndex
 from intact.operator.pdb_status import status_fields
 from intact.operator.pub_validation import invalid
@@ -74,10 +75,13 @@ class PdbStatusGate:
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview of a status that is being written."""
         request = _REQUEST.decode(raw)
+        manager = _OPTIONS.decode(request.options).field_manager
+        if manager == PROBE_MANAGER:
+            return denied("the gate is here", PROBE_CAUSE)
         old, new = _BUDGET.decode(request.old_object), _BUDGET.decode(request.object)
         if old.metadata.resource_version != new.metadata.resource_version:
             return ALLOWED  # a conflict, as the server itself will find; or it asks again
-        if _OPTIONS.decode(request.options).field_manager == MANAGER:
+        if manager == MANAGER:
             return ALLOWED
         if request.user_info.username != API_SERVER:
             return _patched(_undone(request))

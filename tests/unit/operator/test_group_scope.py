@@ -97,6 +97,19 @@ async def test_one_group_goes_and_no_other() -> None:
 
 
 @simulated
+async def test_nothing_is_counted_before_the_gate_is_asked() -> None:
+    async with counting(groups=True, disruption=False) as scene:
+        labels = {SCOPE_LABEL: "Workload"}
+        await scene.pdb(labels=labels, annotations=BY_LABEL, maxUnavailable=1)
+        await scene.settle(10)
+        assert scene.pdb_stored().metadata.annotations == BY_LABEL
+        groups = Groups(scene)
+        await groups.group("red")
+        await scene.settle()
+        assert groups.replicas() == (1, 1, 0, 1)
+
+
+@simulated
 async def test_surplus_costs_nothing() -> None:
     async with holding() as (scene, groups):
         await groups.group("red", 3)

@@ -46,9 +46,7 @@ def check_settings(budget: PodDisruptionBudget) -> list[FieldError]:
     if scope not in (*GROUP_SCOPES, POD_SCOPE):
         known = ", ".join((*GROUP_SCOPES, POD_SCOPE))
         found.append(
-            FieldError(
-                f"metadata.labels[{SCOPE_LABEL}]", scope, f"{scope!r} is not one of {known}"
-            )
+            FieldError(f"metadata.labels[{SCOPE_LABEL}]", scope, f"{scope!r} is not one of {known}")
         )
     annotations = budget.metadata.annotations
     key = annotations.get(GROUP_LABEL_KEY)

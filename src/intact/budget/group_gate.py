@@ -31,6 +31,7 @@ import msgspec
 from intact.budget.group_conditions import (
     INSUFFICIENT_REPLICAS,
     SUFFICIENT_REPLICAS,
+    insufficient_text,
 )
 from intact.budget.group_counts import Counted
 from intact.budget.group_settings import check_settings, rules_of
@@ -205,7 +206,12 @@ def _conditions(old: PdbStatus, ledger: GroupLedger, now: datetime) -> list[Cond
         if (condition.type, condition.reason) == (DISRUPTION_ALLOWED, SUFFICIENT_REPLICAS):
             if ledger.allowed:
                 break
-            spent = msgspec.structs.replace(condition, status="False", reason=INSUFFICIENT_REPLICAS)
+            spent = msgspec.structs.replace(
+                condition,
+                status="False",
+                reason=INSUFFICIENT_REPLICAS,
+                message=insufficient_text(ledger),
+            )
             return set_condition(old.conditions, spent, now)
     return old.conditions
 

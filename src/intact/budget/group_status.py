@@ -72,7 +72,8 @@ def stands_for(pod: Pod, at: str, record: GroupRecord | None) -> bool:
     """Whether the pod that has the name now may be the one that an entry means."""
     if record is not None and record.uid == pod.metadata.uid:
         return True
-    return parse_time(pod.metadata.creation_timestamp) <= parse_time(at)
+    created = pod.metadata.creation_timestamp
+    return not created or parse_time(created) <= parse_time(at)
 
 
 def recorded_uids(

@@ -182,11 +182,7 @@ def _spend(
 def _allow(
     budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, reason: Reason, now: datetime
 ) -> Verdict:
-    known = ledger.pods.get(pod.name)
-    if reason is Reason.RECORDED and known is not None:
-        record = msgspec.structs.replace(known, version=max(known.version, pod.version, key=int))
-    else:
-        record = GroupRecord(uid=pod.uid, group=pod.group or "", version=pod.version)
+    record = GroupRecord(uid=pod.uid, group=pod.group or "", version=pod.version)
     ledger = msgspec.structs.replace(ledger, pods={**ledger.pods, pod.name: record})
     old = budget.status
     counted = pod.healthy and reason is not Reason.RECORDED

@@ -223,8 +223,8 @@ class GroupScope:
         standing = found.status.disrupted_pods
         over = [
             name
-            for name, at in counts.evicted.items()
-            if name not in standing and parse_time(at) + DELETION_TIMEOUT < now
+            for name, seen in counts.evicted.items()
+            if name not in standing and parse_time(seen.at) + DELETION_TIMEOUT < now
         ]
         counts.forget_evicted(over)
 

@@ -172,8 +172,12 @@ ALLOWED = [
     ("patch", "pods/status", ""),
     ("create", "pods/eviction", ""),
     ("create", "events", ""),
-    ("create", "validatingwebhookconfigurations.admissionregistration.k8s.io", ""),
-    ("update", "validatingwebhookconfigurations.admissionregistration.k8s.io/intact", ""),
+    ("list", "podgroups.scheduling.k8s.io", ""),
+    *(
+        (verb, f"{kind}webhookconfigurations.admissionregistration.k8s.io{name}", "")
+        for kind in ("mutating", "validating")
+        for verb, name in (("create", ""), ("update", "/intact"))
+    ),
     ("update", "leases.coordination.k8s.io/intact", "HOME"),
     ("create", "leases.coordination.k8s.io", "HOME"),
     ("create", "secrets", "HOME"),
@@ -190,6 +194,7 @@ REFUSED = [
     ("get", "secrets", ""),
     ("delete", "namespaces", ""),
     ("update", "validatingwebhookconfigurations.admissionregistration.k8s.io/another", ""),
+    ("update", "mutatingwebhookconfigurations.admissionregistration.k8s.io/another", ""),
     ("update", "deployments.apps/scale", ""),
     ("list", "clonesets.apps.kruise.io", ""),
 ]
@@ -247,6 +252,7 @@ async def test_uninstall_removes_all_but_budgets(
     assert said[1] == f"label {GATED_LABEL} of namespace {namespace} removed"
     assert f"Deployment {home}/intact deleted" in said
     assert kubectl.names("validatingwebhookconfiguration") == []
+    assert kubectl.names("mutatingwebhookconfiguration") == []
     assert kubectl.names("namespaces", "-l", GATED_LABEL) == []
     selector = "app.kubernetes.io/name=intact"
     kinds = "deployment,pod,pdb,service,role,rolebinding,serviceaccount,secret"

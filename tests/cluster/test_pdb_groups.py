@@ -302,6 +302,7 @@ async def test_the_stock_controller_and_ours_come_to_rest(space: Space, groups: 
         await space.annotate("red-0", {UNREADY: None})
         after = await groups.counted(allowed=1, healthy=2)
     assert after.status.disruptions_allowed == before.status.disruptions_allowed == 3
+    assert [each.manager for each in after.metadata.managed_fields] == ["intact", "intact-groups"]
     # Nothing happens any more: two seconds of watching bring no event.
     version = after.metadata.resource_version
     seen = []

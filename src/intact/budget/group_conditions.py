@@ -30,7 +30,15 @@ def disruption_allowed(
         return _allowed(WORKLOAD_RESOLUTION_FAILED, undefined_text(counts))
     if ledger.allowed:
         return _allowed(SUFFICIENT_REPLICAS, "", status="True")
-    return _allowed(INSUFFICIENT_REPLICAS, "")
+    return _allowed(INSUFFICIENT_REPLICAS, insufficient_text(ledger))
+
+
+def insufficient_text(ledger: GroupLedger) -> str:
+    """The API server shows it to whoever it refuses by itself."""
+    return (
+        f"{ledger.available} of {ledger.expected} groups are available and {ledger.desired} "
+        "must stay so"
+    )
 
 
 def _allowed(reason: str, message: str, status: str = "False") -> Condition:

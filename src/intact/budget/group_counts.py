@@ -34,6 +34,13 @@ class Counted:
         return sum(self.needs.values())
 
 
+class Seen(NamedTuple):
+    """A pod that was seen to go by an eviction, and when that was."""
+
+    uid: str
+    at: str
+
+
 class _Member(NamedTuple):
     name: str
     reference: Reference | None
@@ -60,8 +67,8 @@ class GroupCounts:
         self.workloads: dict[str, int] = {}
         self.vanished: dict[str, tuple[Family, OwnerReference | None]] = {}
         """Groups whose last pod has gone, until `forget`."""
-        self.evicted: dict[str, str] = {}
-        """When pods were seen to go by an eviction: times by name, until `forget_evicted`."""
+        self.evicted: dict[str, Seen] = {}
+        """Pods that were seen to go by an eviction, by name, until `forget_evicted`."""
         self.version = 0
         """The latest resource version of all pods that were ever counted."""
         self._definitions = definitions
@@ -78,8 +85,9 @@ class GroupCounts:
         self.version = max(self.version, int(meta.resource_version or 0))
         changed = False
         if meta.deletion_timestamp is not None and (moment := evicted_at(pod)):
-            changed = self.evicted.get(meta.name) != moment
-            self.evicted[meta.name] = moment
+            seen = Seen(meta.uid, moment)
+            changed = self.evicted.get(meta.name) != seen
+            self.evicted[meta.name] = seen
         reference, healthy = reference_of(pod, self.settings), is_healthy(pod)
         known = self._members.get(meta.uid)
         if known is not None and known.healthy == healthy and known.reference == reference:

@@ -31,6 +31,7 @@ import msgspec
 from intact.budget.group_conditions import (
     INSUFFICIENT_REPLICAS,
     SUFFICIENT_REPLICAS,
+    insufficient_text,
 )
 from intact.budget.group_counts import Counted
 from intact.budget.group_settings import check_settings, rules_of
@@ -181,11 +182,7 @@ def _spend(
 def _allow(
     budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, reason: Reason, now: datetime
 ) -> Verdict:
-    known = ledger.pods.get(pod.name)
-    if reason is Reason.RECORDED and known is not None:
-        record = msgspec.structs.replace(known, version=max(known.version, pod.version, key=int))
-    else:
-        record = GroupRecord(uid=pod.uid, group=pod.group or "", version=pod.version)
+    record = GroupRecord(uid=pod.uid, group=pod.group or "", version=pod.version)
     ledger = msgspec.structs.replace(ledger, pods={**ledger.pods, pod.name: record})
     old = budget.status
     counted = pod.healthy and reason is not Reason.RECORDED
@@ -205,7 +202,12 @@ def _conditions(old: PdbStatus, ledger: GroupLedger, now: datetime) -> list[Cond
         if (condition.type, condition.reason) == (DISRUPTION_ALLOWED, SUFFICIENT_REPLICAS):
             if ledger.allowed:
                 break
-            spent = msgspec.structs.replace(condition, status="False", reason=INSUFFICIENT_REPLICAS)
+            spent = msgspec.structs.replace(
+                condition,
+                status="False",
+                reason=INSUFFICIENT_REPLICAS,
+                message=insufficient_text(ledger),
+            )
             return set_condition(old.conditions, spent, now)
     return old.conditions
 

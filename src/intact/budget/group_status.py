@@ -24,7 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from intact.budget.group_conditions import budget_configured, disruption_allowed
-from intact.budget.group_counts import GroupCounts
+from intact.budget.group_counts import GroupCounts, Seen
 from intact.budget.group_expectation import ABSENT, Wants, expect
 from intact.budget.group_settings import check_settings, groups_alike, rules_of
 from intact.budget.groups import Definitions
@@ -72,7 +72,8 @@ def stands_for(pod: Pod, at: str, record: GroupRecord | None) -> bool:
     """Whether the pod that has the name now may be the one that an entry means."""
     if record is not None and record.uid == pod.metadata.uid:
         return True
-    return parse_time(pod.metadata.creation_timestamp) <= parse_time(at)
+    created = pod.metadata.creation_timestamp
+    return not created or parse_time(created) <= parse_time(at)
 
 
 def recorded_uids(
@@ -88,17 +89,17 @@ def look_again(
     disrupted: Mapping[str, str],
     ledger: GroupLedger,
     find: Callable[[str], Pod | None],
-    evicted: Mapping[str, str],
+    evicted: Mapping[str, Seen],
     now: datetime,
     is_fresh: Callable[[Pod], bool] = lambda _pod: True,
 ) -> Standing:
-    """`evicted` says when pods were seen to go by an eviction. `is_fresh` says whether a pod is
+    """`evicted` are pods that were seen to go by an eviction. `is_fresh` says whether a pod is
     still as the store has it: if the store is behind, nothing is overdue."""
     kept: dict[str, str] = {}
     overdue: list[Pod] = []
     for name, at in disrupted.items():
         pod, record = find(name), ledger.pods.get(name)
-        if name in evicted and parse_time(evicted[name]) >= parse_time(at):
+        if _was_seen(evicted.get(name), record, at):
             continue
         if pod is not None and not stands_for(pod, at, record):
             continue
@@ -110,6 +111,13 @@ def look_again(
         else:
             overdue.append(pod)
     return Standing(kept, tuple(recorded_uids(kept, ledger, find)), tuple(overdue))
+
+
+def _was_seen(seen: Seen | None, record: GroupRecord | None, at: str) -> bool:
+    """That the very pod that was recorded went, and not for an earlier entry."""
+    if seen is None or record is None or seen.uid != record.uid:
+        return False
+    return parse_time(seen.at) >= parse_time(at)
 
 
 def _is_going(pod: Pod) -> bool:

@@ -7,7 +7,7 @@ and whoever counts pods counts it again.
 
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -26,7 +26,7 @@ from intact.budget.group_status import (
 from intact.budget.groups import Family, Source, template_of
 from intact.budget.pdb import DELETION_TIMEOUT, parse_time
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PDBS, PODS
@@ -35,6 +35,7 @@ from intact.model.group_ledger import GroupLedger
 from intact.model.meta import OwnerReference
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
+from intact.operator.gating import PROBE_CAUSE
 from intact.operator.group_sources import GroupSources
 from intact.operator.pdb_events import PdbEvents
 from intact.operator.pdb_index import Entry, PdbIndex
@@ -45,6 +46,10 @@ log = logging.getLogger(__name__)
 
 MANAGER = "intact-groups"
 """The field manager of these writes: by it the gate tells them from all others."""
+PROBE_MANAGER = "intact-probe"
+"""The field manager of a write that asks the gate whether it is asked."""
+_PROBE_AGAIN = 60.0
+_SOON = 0.2
 _ATTEMPTS = 5
 _MARGIN = 0.01
 
@@ -82,6 +87,7 @@ class GroupScope:
         self._leads = leads
         self._keeps_replicas = keeps_replicas
         self._index: PdbIndex | None = None
+        self._gated_until: datetime | None = None
         sources.on_change = self._source_changed
 
     def attach(self, index: PdbIndex) -> None:
@@ -117,7 +123,10 @@ class GroupScope:
             if not self._leads():
                 return
             try:
-                await self._recount(entry)
+                if await self._is_gated(entry):
+                    await self._recount(entry)
+                else:
+                    self._queue.add_after(entry.key, _SOON)
             except Conflict:
                 self.conflicts += 1
                 await self._refresh(entry)
@@ -126,6 +135,33 @@ class GroupScope:
             else:
                 return
         self._queue.retry(entry.key)
+
+    async def _is_gated(self, entry: Entry) -> bool:
+        """Whether the API server asks the gate when a status is written. Until it does, the numbers
+        of whoever counts pods stay: ours would let go any pods, and not those of one group."""
+        now = self._now()
+        if self._gated_until is not None and now < self._gated_until:
+            return True
+        namespace, name = entry.key
+        try:
+            await self._client.patch(
+                PDBS,
+                {"status": {}},
+                name,
+                namespace,
+                subresource="status",
+                dry_run=True,
+                field_manager=PROBE_MANAGER,
+            )
+        except TooManyRequests as answer:
+            if not answer.has_cause(PROBE_CAUSE):
+                raise
+            self._gated_until = now + timedelta(seconds=_PROBE_AGAIN)
+            return True
+        if self._gated_until is not None:
+            log.warning("the API server does not ask the gate about PodDisruptionBudgets")
+        self._gated_until = None
+        return False
 
     async def _recount(self, entry: Entry) -> None:
         counts = entry.tally
@@ -187,8 +223,8 @@ class GroupScope:
         standing = found.status.disrupted_pods
         over = [
             name
-            for name, at in counts.evicted.items()
-            if name not in standing and parse_time(at) + DELETION_TIMEOUT < now
+            for name, seen in counts.evicted.items()
+            if name not in standing and parse_time(seen.at) + DELETION_TIMEOUT < now
         ]
         counts.forget_evicted(over)
 

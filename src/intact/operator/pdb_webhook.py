@@ -35,13 +35,14 @@ from intact.budget.pdb_counts import is_healthy
 from intact.budget.pdb_scope import counts_pods
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PDBS
-from intact.model.admission import AdmissionRequest, AdmissionResponse
+from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
 from intact.model.base import View
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.gate import ALLOWED, denied
-from intact.operator.group_scope import MANAGER, annotations_of
+from intact.operator.gating import PROBE_CAUSE
+from intact.operator.group_scope import MANAGER, PROBE_MANAGER, annotations_of
 from intact.operator.pdb_index import PdbIndex
 from intact.operator.pdb_status import status_fields
 from intact.operator.refusals import invalid
@@ -74,10 +75,13 @@ class PdbStatusGate:
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview of a status that is being written."""
         request = _REQUEST.decode(raw)
+        manager = _OPTIONS.decode(request.options).field_manager
+        if manager == PROBE_MANAGER:
+            return denied("the gate is here", PROBE_CAUSE)
         old, new = _BUDGET.decode(request.old_object), _BUDGET.decode(request.object)
         if old.metadata.resource_version != new.metadata.resource_version:
             return ALLOWED  # a conflict, as the server itself will find; or it asks again
-        if _OPTIONS.decode(request.options).field_manager == MANAGER:
+        if manager == MANAGER:
             return ALLOWED
         if request.user_info.username != API_SERVER:
             return _patched(_undone(request))
@@ -186,7 +190,9 @@ class _WriteOptions(View):
 
 
 class _RawMeta(View):
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    managed_fields: msgspec.Raw = NULL
 
 
 class _RawBudget(View):
@@ -199,17 +205,29 @@ _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
 _OPTIONS = msgspec.json.Decoder(_WriteOptions)
 _RAW = msgspec.json.Decoder(_RawBudget)
 Operations = list[dict[str, Any]]
+_OURS = (LEDGER, REPLICAS)
 
 
 def _undone(request: AdmissionRequest) -> Operations:
     """Somebody else's write, with our numbers in place of theirs: all that it says of the status,
     and of what we wrote beside it, is as before."""
     old, new = _RAW.decode(request.old_object), _RAW.decode(request.object)
+    before, after = old.metadata, new.metadata
     operations: Operations = [{"op": "add", "path": "/status", "value": old.status}]
+    if before.managed_fields != NULL and _same_metadata(before, after):
+        # Else the server stores that somebody has written, although nothing is written.
+        path = "/metadata/managedFields"
+        operations.append({"op": "add", "path": path, "value": before.managed_fields})
     return operations + _annotate(
-        new.metadata.annotations,
-        {key: old.metadata.annotations.get(key) for key in (LEDGER, REPLICAS)},
+        after.annotations, {key: before.annotations.get(key) for key in _OURS}
     )
+
+
+def _same_metadata(old: _RawMeta, new: _RawMeta) -> bool:
+    def others(annotations: dict[str, str]) -> dict[str, str]:
+        return {key: text for key, text in annotations.items() if key not in _OURS}
+
+    return old.labels == new.labels and others(old.annotations) == others(new.annotations)
 
 
 def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:

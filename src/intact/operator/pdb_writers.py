@@ -11,12 +11,14 @@ from collections.abc import Callable
 
 from intact.kube.store import key_of
 from intact.model.pdb import ManagedFields, PodDisruptionBudget
+from intact.operator.group_scope import MANAGER
 from intact.operator.pdb_events import PdbEvents
 
 log = logging.getLogger(__name__)
 
-_EXPECTED = ("intact", "kube-apiserver")
-"""Field managers: ourselves, and the API server when it allows an eviction."""
+_EXPECTED = ("intact", MANAGER, "kube-apiserver")
+"""Field managers: ourselves, also when a budget counted groups before, and the API server when it
+allows an eviction."""
 
 
 class OtherWriters:

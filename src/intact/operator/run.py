@@ -105,7 +105,9 @@ class _House:
             handlers[GATE_PATH] = self.metrics.timed(self._pub.gate.review)
             handlers[VALIDATE_PUB_PATH] = self._pub.validation.review
             self.metrics.show_pub(self._pub)
-        groups, disruption = ("pdb" in options.controllers, "disruption" in options.controllers)
+        # Groups are held by a webhook, or not at all.
+        groups = "pdb" in options.controllers and options.webhook is not None
+        disruption = "disruption" in options.controllers
         if groups or disruption:
             self._pdb = PdbReplica(
                 client,

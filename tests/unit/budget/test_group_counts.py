@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intact.budget.group_counts import Counted, GroupCounts
+from intact.budget.group_counts import Counted, GroupCounts, Seen
 from intact.budget.group_settings import GroupSettings
 from intact.budget.groups import Source
 from intact.model.pod import Pod
@@ -104,6 +104,6 @@ def test_pods_that_were_seen_to_be_evicted() -> None:
     counts.put(a_pod("p", "red", evicted=EARLY))
     assert counts.evicted == {}
     assert counts.put(a_pod("p", "red", evicted=EARLY, going=True))
-    assert counts.evicted == {"p": EARLY}
+    assert counts.evicted == {"p": Seen("uid-p", EARLY)}
     counts.forget_evicted(["p"])
     assert counts.evicted == {}

@@ -136,6 +136,7 @@ def test_what_a_group_costs() -> None:
     assert verdict.status.current_healthy == 8
     [condition] = verdict.status.conditions
     assert (condition.status, condition.reason) == ("False", "InsufficientReplicas")
+    assert condition.message == "2 of 4 groups are available and 2 must stay so"
     assert condition.last_transition_time == TIME
 
 

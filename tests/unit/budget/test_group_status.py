@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from intact.budget.group_counts import GroupCounts
+from intact.budget.group_counts import GroupCounts, Seen
 from intact.budget.group_settings import read_settings, rules_of
 from intact.budget.group_status import (
     SETTLED,
@@ -238,7 +238,7 @@ def test_how_long_an_entry_of_disrupted_pods_stays(
     pod: Pod | None, evicted: int | None, age: int, kept: bool, recorded: bool, overdue: bool
 ) -> None:
     ledger = GroupLedger(pods={"x": UID1})
-    seen = {} if evicted is None else {"x": at(evicted)}
+    seen = {} if evicted is None else {"x": Seen("one", at(evicted))}
     now = NOW + timedelta(seconds=age)
     found = look_again({"x": at(0)}, ledger, lambda _: pod, seen, now)
     assert (bool(found.kept), bool(found.recorded), bool(found.overdue)) == (
@@ -246,6 +246,13 @@ def test_how_long_an_entry_of_disrupted_pods_stays(
         recorded,
         overdue,
     )
+
+
+def test_what_was_seen_of_an_earlier_pod_says_nothing_of_this_one() -> None:
+    pod = a_pod("x", uid="one")
+    seen = {"x": Seen("zero", at(0))}
+    found = look_again({"x": at(0)}, GroupLedger(pods={"x": UID1}), lambda _: pod, seen, NOW)
+    assert (found.kept, found.recorded) == ({"x": at(0)}, ("one",))
 
 
 def test_nothing_is_overdue_in_a_store_that_is_behind() -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable
 from typing import Protocol
 
-from demo import drain
+from demo import drain, rollout
 from demo.errors import DemoError
 from demo.screen import Screen
 from demo.stage import Stage
@@ -23,7 +23,7 @@ class Scenario(Protocol):
     ) -> Awaitable[dict[str, object]]: ...
 
 
-SCENARIOS: dict[str, Scenario] = {"drain": drain.play}
+SCENARIOS: dict[str, Scenario] = {"drain": drain.play, "rollout": rollout.play}
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Protocol
 
-from demo import budgets, drain
+from demo import budgets, drain, rollout
 from demo.errors import DemoError
 from demo.screen import Screen
 from demo.stage import Stage
@@ -24,9 +24,10 @@ class Scenario(Protocol):
     ) -> Awaitable[dict[str, object]]: ...
 
 
-SCENARIOS: dict[str, Scenario] = {
+DRAINS: dict[str, Scenario] = {
     held.scenario: partial(drain.play, held=held) for held in (budgets.PUB, budgets.NATIVE)
 }
+SCENARIOS = DRAINS | {"rollout": rollout.play}
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -37,7 +38,7 @@ def main() -> int:
         "scenario",
         nargs="?",
         choices=SCENARIOS,
-        help="default: all, one after the other; the first one with --keep",
+        help="default: the drains, one after the other; the first one with --keep",
     )
     parser.add_argument(
         "--keep", action="store_true", help="after the first act, go on until Ctrl-C"
@@ -49,7 +50,7 @@ def main() -> int:
     logging.basicConfig(level=logging.ERROR)
     screen = Screen()
     try:
-        names = [options.scenario] if options.scenario else list(SCENARIOS)
+        names = [options.scenario] if options.scenario else list(DRAINS)
         summaries = [_play(name, screen, keep=options.keep) for name in names]
     except KeyboardInterrupt:
         screen.say("all of it has been cleaned up")

@@ -53,6 +53,14 @@ class Screen:
         elif self._playing:
             self._show_lines(picture)
 
+    def show_panel(self, panel: RenderableType, summary: str) -> None:
+        """The same for a picture that says itself in one line where there is no terminal."""
+        if self._live is not None:
+            self._live.update(panel, refresh=True)
+        elif self._playing and summary != self._last_line:
+            self._last_line = summary
+            self.say(summary)
+
     def _show_lines(self, picture: Picture) -> None:
         for text in picture.output[self._output_shown :]:
             self.say(f"kubectl: {text}")

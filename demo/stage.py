@@ -142,6 +142,11 @@ class Stage:
         self._replicas.clear()
         await _succeeded(self._intact("uninstall", "--namespace", _INSTALLED_IN, name="uninstall"))
 
+    async def intact(self, *arguments: str) -> None:
+        """Run a command of Intact's to its good end."""
+        program = Path(sys.executable).with_name("intact")
+        await _succeeded(self._spawn("-".join(arguments[:2]), [program, *arguments]))
+
     def intact_failure(self) -> str | None:
         """Replicas end only when asked to."""
         ended = [child for child, _ in self._replicas if child.process.poll() is not None]

@@ -4,18 +4,25 @@ What was updated and available at each moment is taken from a watch, event by ev
 """
 
 import asyncio
+import json
+import sys
+from pathlib import Path
 
 import pytest
 
+from intact.kube.resources import untyped
 from intact.model.rbg import RoleBasedGroup
 from tests.support.objects import Json
 from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import Space, is_available, open_space
+from tests.support.pub_space import Space, eventually, is_available, open_space
 from tests.support.rbg_objects import group, kind, role, rolling
 from tests.support.rbg_rollout import check_bounds, course, revision
 from tests.support.rbg_space import (
     DEPLOYMENTS,
+    GROUP,
     GROUPS,
+    ROLE,
+    STATEFUL_SETS,
     change,
     condition_of,
     group_settled,
@@ -27,6 +34,7 @@ from tests.support.rbg_space import (
 house = pytest.fixture(scope="module")(shared_house)
 space = pytest.fixture(open_space)
 
+PDBS = untyped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
 UNREADY = {"metadata": {"annotations": {"devcluster.intact.dev/unready": "true"}}}
 
@@ -245,9 +253,6 @@ def _completed(found: RoleBasedGroup) -> bool:
 
 async def intact(space: Space, *arguments: str) -> tuple[int, str]:
     """The exit code of a command, and everything that it said."""
-    import sys
-    from pathlib import Path
-
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("intact")),
         *arguments,
@@ -299,3 +304,66 @@ def _waits_for_budget(found: RoleBasedGroup) -> bool:
 
 def _is_of(pod: Json, app: str) -> bool:
     return bool(pod["metadata"].get("labels", {}).get("app") == app)
+
+
+async def test_a_native_budget_is_not_gone_past(space: Space) -> None:
+    """Nor by the StatefulSet controller, which deletes what its partition lets go."""
+    await space.create(
+        GROUPS, pair(6, 4, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
+    )
+    await group_settled(space)
+    await space.create(
+        PDBS,
+        {
+            "metadata": {"name": "one"},
+            "spec": {
+                "maxUnavailable": 1,
+                "selector": {"matchLabels": {GROUP: "llm"}},
+            },
+        },
+    )
+    await eventually(
+        lambda: space.client.get(PDBS, "one", space.namespace),
+        lambda found: found.get("status", {}).get("disruptionsAllowed") == 1,
+        "the budget to be counted",
+    )
+    async with space.watched() as watched:
+        await change(space, update("engine:2"))
+        await group_settled(space)
+    unavailable = [
+        10 - sum(is_available(pod) for pod in state.values() if ROLE in pod["metadata"]["labels"])
+        for state in watched.states[:-1]
+    ]
+    assert max(unavailable) == 1
+
+
+async def test_a_group_deleted_in_the_middle_leaves_nothing(space: Space) -> None:
+    await space.create(GROUPS, pair(10, 10))
+    await group_settled(space)
+    await change(space, update("engine:2"))
+    await group_until(space, "llm", lambda one: _updated(one, "prefill") >= 1, "the middle")
+    await space.client.delete(GROUPS, "llm", space.namespace)
+    await space.until("all pods to go", lambda pods: not pods)
+    assert await names_of(space, STATEFUL_SETS) == []
+
+
+async def test_the_plan_of_a_group_goes_on_from_what_is_there(space: Space) -> None:
+    rules = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
+    await space.create(GROUPS, pair(10, 10, strategy=rules))
+    await group_settled(space)
+    await change(space, update("engine:2"))
+    await group_until(space, "llm", lambda one: set(states(one).values()) == {"Paused"}, "a pause")
+    path = "/spec/coordination/0/strategy/partition"
+    patch: list[Json] = [
+        {"op": "add", "path": "/spec/paused", "value": True},
+        {"op": "remove", "path": path},
+    ]
+    await change(space, patch)
+    code, said = await intact(space, "rbg", "plan", "llm", "-o", "json")
+    assert code == 0, said
+    [made] = json.loads(said)
+    assert made["rounds"] == []  # paused
+    await change(space, [{"op": "remove", "path": "/spec/paused"}])
+    await group_settled(space)
+    code, said = await intact(space, "rbg", "plan", "llm", "-o", "json")
+    assert len(json.loads(said)[0]["rounds"]) == 5

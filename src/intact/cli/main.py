@@ -134,3 +134,25 @@ def undo(
     from intact.cli import rbg_undo as command
 
     command.undo(name, to_revision, kubeconfig, context, namespace)
+
+
+@rbg.command()
+@click.argument("name")
+@click.option("-w", "--watch", is_flag=True, help="Go on until it is done, paused or stalled.")
+@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
+@click.option("-n", "--namespace", metavar="NAME", help="Of the group; else the context's.")
+def status(
+    name: str,
+    watch: bool,
+    kubeconfig: str | None,
+    context: str | None,
+    namespace: str | None,
+) -> None:
+    """Show a group with its roles; the exit code says how it stands.
+
+    0 done, 3 in progress or not ready, 4 stalled, 5 paused or held by a partition.
+    """
+    from intact.cli import rbg_status as command
+
+    command.status(name, kubeconfig, context, namespace, watch=watch)

@@ -298,6 +298,8 @@ class RbgReconciler:
         kind = work.role.workload.kind
         reflector = self._stores.workloads[kind]
         if not reflector.store.synced or not reflector.served:
+            # An empty list of a kind that has come is no event.
+            self._queue.add_after((group.metadata.namespace, group.metadata.name), _ASK_AGAIN)
             return f"waits for the kind {kind} ({reflector.resource.full_name}), which is not here"
         if self._workloads(group, work.role.name):
             return ""  # dependencies are an order of starting, not of updating

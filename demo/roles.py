@@ -1,0 +1,87 @@
+"""A group of two roles, as an object of the API, and what its pods show of a rollout."""
+
+from fractions import Fraction
+from typing import Any
+
+from intact.kube.store import Store
+from intact.model.pod import Pod
+from intact.rollout.counting import is_gone, is_ready
+from intact.rollout.names import ROLE, role_revision_label
+
+NAMESPACE = "llm"
+GROUP = "llm"
+ROLES = {"prefill": 20, "decode": 10}
+LIMIT = "10%"
+BROKEN = "devcluster.intact.dev/unready"
+
+Json = dict[str, Any]
+
+
+def namespace() -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+
+
+def group() -> Json:
+    return {
+        "apiVersion": "workloads.x-k8s.io/v1alpha1",
+        "kind": "RoleBasedGroup",
+        "metadata": {"name": GROUP, "namespace": NAMESPACE},
+        "spec": {
+            "roles": [
+                {"name": name, "replicas": replicas, "template": template("example.org/llm:1")}
+                for name, replicas in ROLES.items()
+            ],
+            "coordination": [
+                {
+                    "name": "together",
+                    "type": "RollingUpdate",
+                    "roles": list(ROLES),
+                    "strategy": {"maxSkew": LIMIT, "maxUnavailableRatio": LIMIT},
+                }
+            ],
+            "progressDeadlineSeconds": 8,
+        },
+    }
+
+
+def template(image: str, *, broken: bool = False) -> Json:
+    """Pods take a moment to become ready, so that it can be seen; a broken one never does."""
+    probe = {"tcpSocket": {"port": 8000}, "initialDelaySeconds": 1}
+    container = {"name": "engine", "image": image, "readinessProbe": probe}
+    metadata = {"annotations": {BROKEN: "true"}} if broken else {}
+    return {"metadata": metadata, "spec": {"containers": [container]}}
+
+
+class Progress:
+    """How the roles stood at worst since `begin`. Told of each change of a pod."""
+
+    def __init__(self, pods: Store[Pod]) -> None:
+        self._pods = pods
+        self.begin({})
+        pods.subscribe(lambda _old, _new: self._look())
+
+    def begin(self, revisions: dict[str, str]) -> None:
+        """`revisions`, by role, are those that are rolled out; empty: nothing is."""
+        self._revisions = revisions
+        self.skew = Fraction(0)
+        self.unavailable = dict.fromkeys(ROLES, 0)
+
+    def of(self, role: str) -> list[Pod]:
+        found = [pod for pod in self._pods if pod.metadata.labels.get(ROLE) == role]
+        return sorted(found, key=lambda pod: (len(pod.metadata.name), pod.metadata.name))
+
+    def is_new(self, role: str, pod: Pod) -> bool:
+        label = role_revision_label(role)
+        return pod.metadata.labels.get(label) == self._revisions.get(role)
+
+    def _look(self) -> None:
+        if not self._revisions:
+            return
+        updated = []
+        for role, desired in ROLES.items():
+            present = [pod for pod in self.of(role) if not is_gone(pod)]
+            new = sum(self.is_new(role, pod) for pod in present)
+            updated.append(Fraction(new, desired))
+            missing = desired - sum(is_ready(pod) for pod in present)
+            self.unavailable[role] = max(self.unavailable[role], missing)
+        self.skew = max(self.skew, max(updated) - min(updated))

@@ -1,0 +1,193 @@
+"""A coordinated rollout: first one that goes well, then one whose decode never becomes ready."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from demo import roles
+from demo.errors import DemoError
+from demo.screen import Screen
+from demo.stage import REPLICAS, Stage
+from intact.cli.rbg_status import Standing, lines, standing
+from intact.kube.client import Client, PatchType
+from intact.kube.reflector import Reflector
+from intact.kube.resources import NAMESPACES, PODS, RBGS, untyped
+from intact.kube.store import Store
+from intact.model.pod import Pod
+from intact.model.rbg import RoleBasedGroup
+from intact.rollout.counting import is_gone, is_ready
+
+_TICK = 0.1
+_WITHIN = 120.0
+GROUPS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
+
+
+async def play(stage: Stage, screen: Screen, *, keep: bool) -> dict[str, object]:
+    """Both acts, and a summary; with `keep`, the first one, and then until cancelled."""
+    screen.say(f"starting Intact, {REPLICAS} replicas")
+    await stage.start_intact()
+    async with stage.client() as client:
+        drama = _Rollout(stage, screen, client)
+        async with asyncio.TaskGroup() as watching:
+            tasks = [watching.create_task(one.run()) for one in drama.reflectors]
+            try:
+                return await drama.play(keep=keep)
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+
+class _Rollout:
+    def __init__(self, stage: Stage, screen: Screen, client: Client) -> None:
+        self._stage = stage
+        self._screen = screen
+        self._client = client
+        self._groups: Store[RoleBasedGroup] = Store()
+        self._pods: Store[Pod] = Store()
+        self._progress = roles.Progress(self._pods)
+        self._title = ""
+        self._begun = time.monotonic()
+        self.reflectors: tuple[Reflector[Any], ...] = (
+            Reflector(client, RBGS, self._groups, namespace=roles.NAMESPACE),
+            Reflector(client, PODS, self._pods, namespace=roles.NAMESPACE),
+        )
+
+    async def play(self, *, keep: bool) -> dict[str, object]:
+        sizes = ", ".join(f"{number} {name}" for name, number in roles.ROLES.items())
+        self._screen.say(f"creating a group: {sizes}; skew and unavailability up to {roles.LIMIT}")
+        await self._client.create(NAMESPACES, roles.namespace())
+        await self._client.create(GROUPS, roles.group(), roles.NAMESPACE)
+        await self._until(lambda: self._stands(Standing.DONE), "all pods to be ready")
+        well = await self._act("a new image for both roles", self._roll_out, Standing.DONE)
+        if keep:
+            self._hold()
+            await asyncio.Event().wait()
+        failing = await self._act(
+            "decode never becomes ready", self._roll_out_broken, Standing.STALLED
+        )
+        back = await self._act("intact rbg undo", self._undo, Standing.DONE)
+        self._screen.print(_table({"rollout": well, "failure": failing, "undo": back}))
+        return {"scenario": "rollout", "rollout": well, "failure": failing, "undo": back}
+
+    async def _act(self, title: str, begin: Callable[[], Any], end: Standing) -> dict[str, object]:
+        self._title = title
+        self._screen.say(title)
+        before = self._group()
+        with self._screen.act():
+            self._begun = time.monotonic()
+            await begin()
+            await self._until(
+                lambda: (
+                    self._group().metadata.generation > before.metadata.generation
+                    and self._revisions() != _revisions_of(before)
+                ),
+                "the rollout to begin",
+            )
+            self._progress.begin(self._revisions())
+            await self._until(lambda: self._stands(end), f"it to be {end.name.lower()}")
+            self._show()
+        seconds = time.monotonic() - self._begun
+        found = {
+            "seconds": round(seconds, 1),
+            "updated": self._group().status.updated,
+            "skew_percent": round(float(self._progress.skew * 100), 1),
+            "unavailable": dict(self._progress.unavailable),
+        }
+        self._screen.say(f"{title}: {end.name.lower()} after {seconds:.1f} s")
+        return found
+
+    def _group(self) -> RoleBasedGroup:
+        found = self._groups.get(roles.NAMESPACE, roles.GROUP)
+        if found is None:
+            raise DemoError("the group is gone")
+        return found
+
+    def _stands(self, wanted: Standing) -> bool:
+        found = self._groups.get(roles.NAMESPACE, roles.GROUP)
+        return found is not None and standing(found) is wanted
+
+    def _revisions(self) -> dict[str, str]:
+        return _revisions_of(self._group())
+
+    async def _roll_out(self) -> None:
+        await self._patch(*(roles.template("example.org/llm:2") for _ in roles.ROLES))
+
+    async def _roll_out_broken(self) -> None:
+        good, bad = (roles.template("example.org/llm:3", broken=each) for each in (False, True))
+        await self._patch(good, bad)
+
+    async def _patch(self, *templates: roles.Json) -> None:
+        patch = [
+            {"op": "replace", "path": f"/spec/roles/{index}/template", "value": each}
+            for index, each in enumerate(templates)
+        ]
+        await self._client.patch(GROUPS, patch, roles.GROUP, roles.NAMESPACE, type=PatchType.JSON)
+
+    async def _undo(self) -> None:
+        await self._stage.intact("rbg", "undo", roles.GROUP, "-n", roles.NAMESPACE)
+
+    def _hold(self) -> None:
+        self._screen.say("all of it runs on until Ctrl-C; in another terminal, for example:")
+        self._screen.say_plainly(
+            f"export KUBECONFIG={self._stage.kubeconfig} PATH={self._stage.binaries}:$PATH",
+            f"intact rbg status {roles.GROUP} -n {roles.NAMESPACE} -w",
+        )
+
+    async def _until(self, condition: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + _WITHIN
+        while not condition():
+            if problem := self._stage.intact_failure():
+                raise DemoError(problem)
+            if time.monotonic() > end:
+                raise DemoError(f"waited {_WITHIN:.0f} s in vain for {what}")
+            self._show()
+            await asyncio.sleep(_TICK)
+
+    def _show(self) -> None:
+        found = self._groups.get(roles.NAMESPACE, roles.GROUP)
+        if found is None:
+            return
+        text = Text()
+        for name in roles.ROLES:
+            text.append(f"{name:>8} ")
+            for pod in self._progress.of(name):
+                text.append(*self._symbol(name, pod))
+            text.append("\n")
+        tree = lines(found, [])
+        text.append("\n" + "\n".join(tree))
+        legend = "● ready  ◐ not ready  ○ going  green new, blue old"
+        seconds = f"{time.monotonic() - self._begun:.1f} s"
+        panel = Panel(text, title=self._title, subtitle=f"{legend}   {seconds}", title_align="left")
+        self._screen.show_panel(panel, tree[0])
+
+    def _symbol(self, role: str, pod: Pod) -> tuple[str, str]:
+        colour = "green" if self._progress.is_new(role, pod) else "blue"
+        if is_gone(pod):
+            return "○", "red"
+        return ("●", colour) if is_ready(pod) else ("◐", colour)
+
+
+def _revisions_of(group: RoleBasedGroup) -> dict[str, str]:
+    return {one.name: one.revision for one in group.status.role_statuses}
+
+
+def _table(acts: dict[str, dict[str, object]]) -> Table:
+    table = Table(box=None, title_justify="left")
+    for column in ("", "ended after", "updated", "skew at worst", "unavailable at worst"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, act in acts.items():
+        unavailable = act["unavailable"]
+        assert isinstance(unavailable, dict)
+        table.add_row(
+            name,
+            f"{act['seconds']} s",
+            str(act["updated"]),
+            f"{act['skew_percent']} %",
+            ", ".join(f"{role} {number}" for role, number in unavailable.items()),
+        )
+    return table

@@ -1,0 +1,112 @@
+"""All three kinds of workloads in one group; LeaderWorkerSets come when their CRD does."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.pub_house import House, shared_house
+from tests.support.pub_space import Space, eventually, open_space
+from tests.support.rbg_objects import group, kind, role, template
+from tests.support.rbg_space import (
+    DEPLOYMENTS,
+    GROUPS,
+    SETS,
+    STATEFUL_SETS,
+    change,
+    condition_of,
+    group_settled,
+    group_until,
+    names_of,
+    role_pods,
+)
+from tests.support.sets import install_sets, remove_sets, simulated_sets
+
+
+@pytest.fixture
+def house(request: pytest.FixtureRequest) -> House:
+    return shared_house(request)
+
+
+@pytest.fixture
+def space(house: House, runner: asyncio.Runner, request: pytest.FixtureRequest) -> Iterator[Space]:
+    for found in open_space(house, runner, request):
+        yield found
+        runner.run(remove_sets(found.client))
+
+
+def three_kinds() -> dict[str, object]:
+    sets = {
+        "size": 2,
+        "patchLeaderTemplate": {
+            "metadata": {"labels": {"leads": "yes"}},
+            "spec": {"containers": [{"name": "engine", "args": ["--leader"]}]},
+        },
+        "patchWorkerTemplate": {"spec": {"containers": [{"name": "side", "image": "side:1"}]}},
+    }
+    return group(
+        "llm",
+        role("prefill", 2),
+        role("router", 1, **kind("Deployment")),
+        role("decode", 2, leaderWorkerSet=sets, **kind("LeaderWorkerSet")),
+    )
+
+
+async def test_three_kinds_in_one_group(space: Space) -> None:
+    await install_sets(space.client)
+    async with simulated_sets(space.client, space.namespace):
+        await space.create(GROUPS, three_kinds())
+        found = await group_settled(space)
+        assert found.status.ready == "5/5"
+        assert await names_of(space, STATEFUL_SETS) == ["llm-prefill"]
+        assert await names_of(space, DEPLOYMENTS) == ["llm-router"]
+        made = await space.client.get(SETS, "llm-decode", space.namespace)
+        both = made["spec"]["leaderWorkerTemplate"]
+        assert (both["size"], both["restartPolicy"]) == (2, "RecreateGroupOnPodRestart")
+        assert both["leaderTemplate"]["metadata"]["labels"]["leads"] == "yes"
+        leader, worker = (
+            both[each]["spec"]["containers"] for each in ("leaderTemplate", "workerTemplate")
+        )
+        assert [(one["name"], one.get("args")) for one in leader] == [("engine", ["--leader"])]
+        assert [one["name"] for one in worker] == ["engine", "side"]
+        assert len(await role_pods(space, "decode")) == 4
+
+        # Each role is updated as its own workload does it, and no other is touched.
+        await change(
+            space,
+            [{"op": "replace", "path": "/spec/roles/2/template", "value": template("engine:2")}],
+        )
+        await group_settled(space)
+        images = {one["spec"]["containers"][0]["image"] for one in await role_pods(space, "decode")}
+        assert images == {"engine:2"}
+        sets = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
+        assert sets["metadata"]["generation"] == 1
+
+        # A replica is ready when all of its pods are.
+        [pod] = [
+            one
+            for one in await role_pods(space, "decode")
+            if one["metadata"]["name"].endswith("-1-1")
+        ]
+        await space.annotate(pod["metadata"]["name"], {"devcluster.intact.dev/unready": "true"})
+        await group_until(space, "llm", lambda one: one.status.ready == "4/5", "one replica less")
+
+        await change(space, [{"op": "remove", "path": "/spec/roles/2"}])
+        await eventually(lambda: names_of(space, SETS), lambda names: not names, "it to be removed")
+
+
+async def test_a_role_waits_quietly_for_its_kind(house: House, space: Space) -> None:
+    await space.create(GROUPS, three_kinds())
+    found = await group_until(
+        space, "llm", lambda one: one.status.ready == "3/5", "the other roles to be ready"
+    )
+    assert condition_of(found, "Ready") == ("False", "RoleNotReady")
+    [decode] = [one for one in found.status.role_statuses if one.name == "decode"]
+    assert decode.message == (
+        "waits for the kind LeaderWorkerSet (leaderworkersets.leaderworkerset.x-k8s.io), "
+        "which is not here"
+    )
+    assert all(each.is_ready() for each in house.replicas), "and everything else goes on"
+    await install_sets(space.client)
+    async with simulated_sets(space.client, space.namespace):
+        await group_settled(space)

@@ -1,0 +1,169 @@
+"""LeaderWorkerSets without their controller: the CRD, and what the controller does, in small."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from intact.kube.client import Client
+from intact.kube.errors import AlreadyExists, KubeError, NotFound
+from intact.operator.install import CRDS
+from tests.support.objects import PODS, Json
+from tests.support.rbg_space import SETS
+
+NAME = "leaderworkersets.leaderworkerset.x-k8s.io"
+GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
+WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+SET_NAME = "leaderworkerset.sigs.k8s.io/name"
+REVISION = "leaderworkerset.sigs.k8s.io/template-revision-hash"
+
+
+def definition() -> Json:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": NAME,
+            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/lws"},
+        },
+        "spec": {
+            "group": "leaderworkerset.x-k8s.io",
+            "scope": "Namespaced",
+            "names": {
+                "plural": "leaderworkersets",
+                "singular": "leaderworkerset",
+                "kind": "LeaderWorkerSet",
+                "listKind": "LeaderWorkerSetList",
+                "shortNames": ["lws"],
+            },
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {"spec": anything, "status": anything},
+                        }
+                    },
+                }
+            ],
+        },
+    }
+
+
+async def install_sets(client: Client) -> None:
+    with suppress(AlreadyExists):
+        await client.create(CRDS, definition())
+
+
+async def remove_sets(client: Client) -> None:
+    with suppress(NotFound):
+        await client.delete(CRDS, NAME)
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await client.get(CRDS, NAME)
+            except NotFound:
+                return
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def simulated_sets(client: Client, namespace: str) -> AsyncGenerator[None, None]:
+    """Plays the controller: replicas with a leader and workers, from the highest index down to the
+    partition updated one at a time."""
+    playing = asyncio.create_task(_play(client, namespace))
+    try:
+        yield
+    finally:
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)
+
+
+async def _play(client: Client, namespace: str) -> None:
+    while True:
+        with suppress(KubeError):
+            for each in (await client.list(SETS, namespace)).items:
+                await _reconcile(client, namespace, each)
+        await asyncio.sleep(0.1)
+
+
+async def _reconcile(client: Client, namespace: str, each: Json) -> None:
+    name, spec = each["metadata"]["name"], each["spec"]
+    template, replicas = spec["leaderWorkerTemplate"], spec["replicas"]
+    rolling = spec["rolloutStrategy"]["rollingUpdateConfiguration"]
+    page = await client.list(PODS, namespace, labels=f"{SET_NAME}={name}")
+    groups: dict[int, list[Json]] = {}
+    for pod in page.items:
+        groups.setdefault(int(pod["metadata"]["labels"][GROUP_INDEX]), []).append(pod)
+    settled = all(
+        len(groups.get(index, [])) == template["size"] and all(map(_is_ready, groups[index]))
+        for index in range(replicas)
+    )
+    for index in sorted({*groups, *range(replicas)}, reverse=True):
+        pods = groups.get(index, [])
+        if index >= replicas:
+            await _delete(client, pods)
+        elif any(_is_outdated(template, pod) for pod in pods):
+            if index >= rolling["partition"] and settled:
+                await _delete(client, pods)
+                settled = False
+        else:
+            await _fill(client, namespace, each, index, pods)
+    status = {"observedGeneration": each["metadata"]["generation"], "replicas": replicas}
+    if each.get("status") != status:
+        await client.patch(SETS, {"status": status}, name, namespace, subresource="status")
+
+
+def _is_outdated(template: Json, pod: Json) -> bool:
+    labels = pod["metadata"]["labels"]
+    kind = "leaderTemplate" if labels[WORKER_INDEX] == "0" else "workerTemplate"
+    return not _labels(template[kind]).items() <= labels.items()
+
+
+def _labels(template: Json) -> dict[str, str]:
+    found: dict[str, str] = template["metadata"]["labels"]
+    return found
+
+
+def _is_ready(pod: Json) -> bool:
+    conditions: list[Json] = pod.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+async def _fill(client: Client, namespace: str, each: Json, index: int, pods: list[Json]) -> None:
+    name, template = each["metadata"]["name"], each["spec"]["leaderWorkerTemplate"]
+    have = {pod["metadata"]["name"] for pod in pods}
+    for worker in range(template["size"]):
+        pod_name = f"{name}-{index}" if worker == 0 else f"{name}-{index}-{worker}"
+        if pod_name in have:
+            continue
+        body: dict[str, Any] = template["leaderTemplate" if worker == 0 else "workerTemplate"]
+        own = {SET_NAME: name, GROUP_INDEX: str(index), WORKER_INDEX: str(worker)}
+        owner = {
+            "apiVersion": SETS.api_version,
+            "kind": SETS.kind,
+            "name": name,
+            "uid": each["metadata"]["uid"],
+            "controller": True,
+        }
+        metadata = {
+            **body["metadata"],
+            "name": pod_name,
+            "labels": {**_labels(body), **own},
+            "ownerReferences": [owner],
+        }
+        with suppress(AlreadyExists):
+            await client.create(PODS, {"metadata": metadata, "spec": body["spec"]}, namespace)
+
+
+async def _delete(client: Client, pods: list[Json]) -> None:
+    for pod in pods:
+        meta = pod["metadata"]
+        if "deletionTimestamp" not in meta:
+            with suppress(NotFound):
+                await client.delete(PODS, meta["name"], meta["namespace"])

@@ -14,8 +14,8 @@ from intact.kube.resources import untyped
 from intact.model.rbg import RoleBasedGroup
 from tests.support.objects import Json
 from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import Space, eventually, is_available, open_space
-from tests.support.rbg_objects import group, kind, role, rolling
+from tests.support.pub_space import Space, eventually, groups_down, is_available, open_space
+from tests.support.rbg_objects import batches, group, kind, role, rolling
 from tests.support.rbg_rollout import check_bounds, course, revision
 from tests.support.rbg_space import (
     DEPLOYMENTS,
@@ -34,6 +34,7 @@ from tests.support.rbg_space import (
 house = pytest.fixture(scope="module")(shared_house)
 space = pytest.fixture(open_space)
 
+BATCH = "batch.coordination.workloads.x-k8s.io/batched"
 PDBS = untyped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
 UNREADY = {"metadata": {"annotations": {"devcluster.intact.dev/unready": "true"}}}
@@ -367,3 +368,39 @@ async def test_the_plan_of_a_group_goes_on_from_what_is_there(space: Space) -> N
     await group_settled(space)
     code, said = await intact(space, "rbg", "plan", "llm", "-o", "json")
     assert len(json.loads(said)[0]["rounds"]) == 5
+
+
+async def test_a_budget_in_groups_lets_one_batch_be_down_for_rollout_and_drain_together(
+    space: Space,
+) -> None:
+    """Two batches, each of two prefill and one decode that serve only together, on three nodes."""
+    body = pair(4, 2, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
+    body["spec"]["coordination"].append(batches({"prefill": 2, "decode": 1}, "Parallel"))
+    labels = {"metadata": {"labels": {"app": "llm", "space": space.namespace}}}
+    for one in body["spec"]["roles"]:
+        one["template"] |= labels
+    await space.create(GROUPS, body)
+    await group_settled(space)
+    spec = {
+        "selector": {"matchLabels": {"app": "llm"}},
+        "maxUnavailable": 1,
+        "podGroupPolicy": {"groupLabelKey": BATCH, "minReadyReplicas": 3},
+    }
+    await space.budget(spec, current_available=2, unavailable_allowed=1)
+    [home] = {
+        pod["spec"]["nodeName"]
+        for pod in await role_pods(space, "decode")
+        if pod["metadata"]["labels"][BATCH] == "0"
+    }
+    async with space.watched() as watched:
+        patch = update("engine:2")
+        for change_of_role in patch:
+            change_of_role["value"] |= labels
+        await change(space, patch)
+        async with space.drain(home) as drain:
+            assert await drain.ended(120) == 0, drain.said
+        await group_settled(space)
+    need = {str(batch): 3 for batch in range(2)}
+    down = [groups_down(state, BATCH, need) for state in watched.states]
+    assert set().union(*down) == set(need)
+    assert max(map(len, down)) == 1

@@ -1,9 +1,10 @@
 """Gives a pod its batch as it is created: a label, affinity to its own batch, and anti-affinity to
 all others of its coordination.
 
-A template cannot say this, for it is the same for all pods. The anti-affinity makes a domain hold
-one batch: pods of another one that is being placed, or that found no place, would take the room in
-which a batch's own pods must come back. The registration sends only pods of such roles here.
+A template cannot say this, for it is the same for all pods. The anti-affinity makes a node hold one
+batch: pods of another one that is being placed, or that found no place, would take the room in
+which a batch's own pods must come back. A domain of many nodes, such as a zone, is only preferred to
+be a batch's own. The registration sends only pods of such roles here.
 
 Pods with an ordinal have their batch by it. A Deployment's pods take the first batch that is short
 of one; two servers may choose the same at once, and the controller then evicts the one too many.
@@ -34,6 +35,9 @@ _GIVEN_FOR = 30.0
 """Seconds for which a place counts as taken whose pod has not been seen yet."""
 _Place = tuple[str, str, str, str]
 """Namespace, group, role and batch."""
+_NODE = "kubernetes.io/hostname"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
@@ -140,7 +144,7 @@ def _patch(
         {
             "op": "add",
             "path": "/spec/affinity",
-            "value": _affinity(group, coordination, pod, number),
+            "value": affinity_of(group, coordination, pod.spec.affinity, number),
         },
     ]
     if costs:
@@ -156,7 +160,9 @@ def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def _affinity(group: RoleBasedGroup, coordination: Coordination, pod: _NewPod, number: int) -> Json:
+def affinity_of(
+    group: RoleBasedGroup, coordination: Coordination, own_affinity: Json | None, number: int
+) -> Json:
     """The pod's own affinity, and ours."""
     label, topology = BATCH + coordination.name, batching(coordination).topology_key
     whose = {GROUP_KEY: group_key(group.metadata.namespace, group.metadata.name)}
@@ -168,11 +174,15 @@ def _affinity(group: RoleBasedGroup, coordination: Coordination, pod: _NewPod, n
             {"key": label, "operator": "NotIn", "values": [str(number)]},
         ],
     }
-    affinity = dict(pod.spec.affinity or {})
-    for kind, selector in (("podAffinity", own), ("podAntiAffinity", others)):
-        rules = dict(affinity.get(kind) or {})
-        required = rules.get("requiredDuringSchedulingIgnoredDuringExecution") or []
-        term = {"topologyKey": topology, "labelSelector": selector}
-        rules["requiredDuringSchedulingIgnoredDuringExecution"] = [*required, term]
-        affinity[kind] = rules
-    return affinity
+    with_own = {"topologyKey": topology, "labelSelector": own}
+    with_others = {"topologyKey": topology, "labelSelector": others}
+    affinity = _added(own_affinity or {}, "podAffinity", _REQUIRED, with_own)
+    if topology == _NODE:
+        return _added(affinity, "podAntiAffinity", _REQUIRED, with_others)
+    preference = {"weight": 100, "podAffinityTerm": with_others}
+    return _added(affinity, "podAntiAffinity", _PREFERRED, preference)
+
+
+def _added(affinity: Json, kind: str, strength: str, term: Json) -> Json:
+    rules = affinity.get(kind) or {}
+    return {**affinity, kind: {**rules, strength: [*(rules.get(strength) or []), term]}}

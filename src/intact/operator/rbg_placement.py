@@ -3,8 +3,8 @@ all others of its coordination.
 
 A template cannot say this, for it is the same for all pods. The anti-affinity makes a node hold one
 batch: pods of another one that is being placed, or that found no place, would take the room in
-which a batch's own pods must come back. A domain of many nodes, such as a zone, is only preferred to
-be a batch's own. The registration sends only pods of such roles here.
+which a batch's own pods must come back. A domain of many nodes, such as a zone, is only preferred
+to be a batch's own. The registration sends only pods of such roles here.
 
 Pods with an ordinal have their batch by it. A Deployment's pods take the first batch that is short
 of one; two servers may choose the same at once, and the controller then evicts the one too many.

@@ -9,6 +9,7 @@ from intact.cli import logs
 from intact.kube import config as kube_config
 from intact.kube.errors import ConfigError
 from intact.operator.errors import StartError
+from intact.operator.pacing import paced_loop
 from intact.operator.run import CONTROLLERS, Options
 from intact.operator.run import run as run_operator
 
@@ -40,7 +41,9 @@ def run(
     logs.set_up(log_format)
     try:
         config = kube_config.load(kubeconfig, context)
-        asyncio.run(run_operator(Options(config, http, webhook, service, chosen, install)))
+        options = Options(config, http, webhook, service, chosen, install)
+        with asyncio.Runner(loop_factory=None if webhook else paced_loop) as runner:
+            runner.run(run_operator(options))
     except* (ConfigError, StartError) as errors:
         raise click.ClickException(str(_first(errors))) from None
 

@@ -206,6 +206,7 @@ async def test_a_label_key_and_numbers_by_annotation(space: Space, groups: Group
 
 BAD = [
     ({SCOPE: "Groups"}, {}, "metadata.labels[intact.dev/budget-scope]"),
+    ({SCOPE: ""}, {}, "metadata.labels[intact.dev/budget-scope]"),
     ({}, {"intact.dev/group-label-key": "a b"}, "intact.dev/group-label-key"),
     ({}, {"intact.dev/min-ready-replicas": "0"}, "intact.dev/min-ready-replicas"),
     ({}, {"intact.dev/expected-replicas": "some"}, "intact.dev/expected-replicas"),

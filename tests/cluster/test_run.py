@@ -113,6 +113,21 @@ async def test_a_port_in_use_ends_it_with_one_line(kubeconfig: Path) -> None:
             assert two.log == [f"Error: cannot listen on {one.address}: Address already in use"]
 
 
+async def test_budgets_in_groups_without_a_webhook_are_not_passed_over_in_silence(
+    kubeconfig: Path,
+) -> None:
+    problem = "PodDisruptionBudgets in groups are not held: no webhook is served"
+    async with intact_run(kubeconfig) as intact:
+        await intact.started()
+        await intact.ready()
+        assert [line for line in intact.log if "WARNING" in line and problem in line]
+    async with intact_run(kubeconfig, "--controllers", "pdb") as alone:
+        assert await alone.ended() == 1
+        [line] = alone.log
+        assert line.startswith(f"Error: {problem}")
+        assert "--webhook-bind" in line
+
+
 async def test_an_unreachable_server_is_waited_for(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:

@@ -9,8 +9,10 @@ GROUP_SCOPES = ("Workload", "PodGroup")
 
 
 def scope_of(budget: PodDisruptionBudget) -> str:
-    """As written: the label, or, where a server knows it, the field."""
-    return budget.metadata.labels.get(SCOPE_LABEL) or budget.spec.budget_scope or POD_SCOPE
+    """As written: the label, or, where a server knows it, the field. An empty label is a value, and
+    not one of those that are known."""
+    label = budget.metadata.labels.get(SCOPE_LABEL)
+    return label if label is not None else budget.spec.budget_scope or POD_SCOPE
 
 
 def counts_pods(budget: PodDisruptionBudget) -> bool:

@@ -44,6 +44,10 @@ log = logging.getLogger(__name__)
 
 CONTROLLERS = ("pub", "pdb", "rbg", "disruption")
 DEFAULT_CONTROLLERS = ("pub", "pdb", "rbg")
+_NO_WEBHOOK = (
+    "PodDisruptionBudgets in groups are not held: no webhook is served, for want of "
+    "--webhook-bind or --webhook-service"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class Options:
 
 async def run(options: Options) -> None:
     """Runs until SIGTERM or SIGINT."""
+    if options.controllers == ("pdb",) and options.webhook is None:
+        raise StartError(f"{_NO_WEBHOOK}, and there is nothing else to do")
     transport = HttpTransport(options.config)
     stopped = _on_signals()
     async with Client(transport) as client:
@@ -76,6 +82,8 @@ async def run(options: Options) -> None:
         app = health.application(house.checks(), house.metrics)
         async with health.serving(app, *options.http) as addresses:
             log.info("serving http on %s", ", ".join(addresses))
+            if "pdb" in options.controllers and options.webhook is None:
+                log.warning("%s", _NO_WEBHOOK)
             async with _background(*house.parts()):
                 await stopped.wait()
                 log.info("stopping")

@@ -160,6 +160,7 @@ def test_how_many_groups_there_should_be() -> None:
         ("Workload", {}, ""),
         ("PodGroup", {"group_label_key": "a.io/b", "min_ready_replicas": "2"}, ""),
         ("Pods", {}, "'Pods' is not one of Workload, PodGroup, Pod"),
+        ("", {}, "'' is not one of Workload, PodGroup, Pod"),
         ("Workload", {"group_label_key": ""}, "'' is not a label key"),
         ("Workload", {"min_ready_replicas": "0"}, "'0' is not an integer from 1"),
         ("Workload", {"min_ready_replicas": "1.5"}, "'1.5' is not an integer from 1"),

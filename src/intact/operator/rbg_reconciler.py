@@ -309,11 +309,12 @@ class RbgReconciler:
         return f"waits for {', '.join(missing)} to be ready" if missing else ""
 
     def _is_ready(self, group: RoleBasedGroup, work: Work) -> bool:
-        """A workload that nobody has looked at yet is not ready, whatever its counters say."""
+        """A workload that nobody has looked at yet is not ready, whatever its counters say. Of one
+        that comes in batches the present ones count: the next may wait for who is asking."""
         workloads = self._facts(group, work).workloads
         if not workloads or not all(one.observed for one in workloads):
             return False
-        return work.status().ready_replicas >= work.desired
+        return work.status().ready_replicas >= work.now
 
     async def _let_go(
         self, group: RoleBasedGroup, unapplied: Container[str], driven: Iterable[Driven]

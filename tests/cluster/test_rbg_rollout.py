@@ -12,6 +12,7 @@ import pytest
 
 from intact.kube.resources import untyped
 from intact.model.rbg import RoleBasedGroup
+from tests.support.group_space import Groups
 from tests.support.objects import Json
 from tests.support.pub_house import House, shared_house
 from tests.support.pub_space import Space, eventually, groups_down, is_available, open_space
@@ -370,8 +371,27 @@ async def test_the_plan_of_a_group_goes_on_from_what_is_there(space: Space) -> N
     assert len(json.loads(said)[0]["rounds"]) == 5
 
 
+async def budget(space: Space) -> None:
+    """One batch may be down."""
+    spec = {
+        "selector": {"matchLabels": {"app": "llm"}},
+        "maxUnavailable": 1,
+        "podGroupPolicy": {"groupLabelKey": BATCH, "minReadyReplicas": 3},
+    }
+    await space.budget(spec, current_available=2, unavailable_allowed=1)
+
+
+async def native_budget(space: Space) -> None:
+    """The same."""
+    groups = Groups(space)
+    annotations = {"intact.dev/group-label-key": BATCH, "intact.dev/min-ready-replicas": "3"}
+    await groups.budget(annotations=annotations, maxUnavailable=1)
+    await groups.counted(1, 2)
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["pub", "native"])
 async def test_a_budget_in_groups_lets_one_batch_be_down_for_rollout_and_drain_together(
-    space: Space,
+    space: Space, native: bool
 ) -> None:
     """Two batches, each of two prefill and one decode that serve only together, on three nodes."""
     body = pair(4, 2, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
@@ -381,12 +401,7 @@ async def test_a_budget_in_groups_lets_one_batch_be_down_for_rollout_and_drain_t
         one["template"] |= labels
     await space.create(GROUPS, body)
     await group_settled(space)
-    spec = {
-        "selector": {"matchLabels": {"app": "llm"}},
-        "maxUnavailable": 1,
-        "podGroupPolicy": {"groupLabelKey": BATCH, "minReadyReplicas": 3},
-    }
-    await space.budget(spec, current_available=2, unavailable_allowed=1)
+    await (native_budget if native else budget)(space)
     [home] = {
         pod["spec"]["nodeName"]
         for pod in await role_pods(space, "decode")

@@ -5,8 +5,6 @@ What was updated and available at each moment is taken from a watch, event by ev
 
 import asyncio
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +15,7 @@ from tests.support.objects import Json
 from tests.support.pub_house import House, shared_house
 from tests.support.pub_space import Space, eventually, groups_down, is_available, open_space
 from tests.support.rbg_objects import batches, group, kind, role, rolling
-from tests.support.rbg_rollout import check_bounds, course, revision
+from tests.support.rbg_rollout import check_bounds, course, intact, revision
 from tests.support.rbg_space import (
     DEPLOYMENTS,
     GROUP,
@@ -251,21 +249,6 @@ def _in_flight(found: RoleBasedGroup) -> int:
 
 def _completed(found: RoleBasedGroup) -> bool:
     return set(states(found).values()) == {"Completed"}
-
-
-async def intact(space: Space, *arguments: str) -> tuple[int, str]:
-    """The exit code of a command, and everything that it said."""
-    process = await asyncio.create_subprocess_exec(
-        str(Path(sys.executable).with_name("intact")),
-        *arguments,
-        f"--kubeconfig={space.house.cluster.kubeconfig}",
-        f"--namespace={space.namespace}",
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    said, _ = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode is not None
-    return process.returncode, said.decode()
 
 
 async def test_a_budget_is_waited_for_while_a_drain_spends_it_too(space: Space) -> None:

@@ -179,6 +179,19 @@ async def test_fewer_replicas_take_away_whole_batches_from_the_end(
     )
 
 
+async def test_dependencies_do_not_hold_up_the_batches(space: Space) -> None:
+    """Decode waits for prefill, whose next batch waits for decode."""
+    await nodes(space, 3, 3, 3)
+    both = [
+        batches({"prefill": 2, "decode": 1}),
+        rolling("prefill", "decode", maxSkew="34%", maxUnavailableRatio="34%"),
+    ]
+    body = six_three(space, "Sequential", coordination=both)
+    body["spec"]["roles"][1]["dependencies"] = ["prefill"]
+    await space.create(GROUPS, body)
+    assert progress(await group_settled(space)) == (3, 3, 3, [])
+
+
 async def test_a_rolling_update_keeps_batches_together(space: Space) -> None:
     await nodes(space, 3, 3, 3)
     both = [

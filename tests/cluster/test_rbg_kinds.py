@@ -7,7 +7,8 @@ import pytest
 
 from tests.support.pub_house import House, shared_house
 from tests.support.pub_space import Space, eventually, open_space
-from tests.support.rbg_objects import group, kind, role, template
+from tests.support.rbg_objects import Json, group, kind, role, rolling, template
+from tests.support.rbg_rollout import check_bounds, course, intact, revision
 from tests.support.rbg_space import (
     DEPLOYMENTS,
     GROUPS,
@@ -35,7 +36,7 @@ def space(house: House, runner: asyncio.Runner, request: pytest.FixtureRequest) 
         runner.run(remove_sets(found.client))
 
 
-def three_kinds() -> dict[str, object]:
+def three_kinds() -> Json:
     sets = {
         "size": 2,
         "patchLeaderTemplate": {
@@ -93,6 +94,62 @@ async def test_three_kinds_in_one_group(space: Space) -> None:
 
         await change(space, [{"op": "remove", "path": "/spec/roles/2"}])
         await eventually(lambda: names_of(space, SETS), lambda names: not names, "it to be removed")
+
+
+async def test_three_kinds_move_in_step(space: Space) -> None:
+    """Under one plan, each by its own means; the LeaderWorkerSet by its partition."""
+    body = three_kinds()
+    sizes = {"prefill": 6, "router": 3, "decode": 3}
+    for one in body["spec"]["roles"]:
+        one["replicas"] = sizes[one["name"]]
+    body["spec"]["coordination"] = [rolling(*sizes, maxSkew="34%", maxUnavailableRatio="34%")]
+    await install_sets(space.client)
+    async with simulated_sets(space.client, space.namespace):
+        await space.create(GROUPS, body)
+        await group_settled(space)
+        old = {
+            name: {revision(pod, name) for pod in await role_pods(space, name)} for name in sizes
+        }
+        async with space.watched() as watched:
+            await change(
+                space,
+                [
+                    {
+                        "op": "replace",
+                        "path": f"{path}/spec/containers/0/image",
+                        "value": "engine:2",
+                    }
+                    for path in (f"/spec/roles/{at}/template" for at in range(3))
+                ],
+            )
+            found = await group_settled(space)
+        check_bounds(course(watched, sizes, old, {"decode": 2}), skew=34, unavailable=34)
+        [state] = found.status.coordination_state
+        assert {name: (one.state, one.ready) for name, one in state.progress.items()} == {
+            name: ("Completed", number) for name, number in sizes.items()
+        }
+        made = await space.client.get(SETS, "llm-decode", space.namespace)
+        assert made["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] == {
+            "partition": 0,
+            "maxUnavailable": 1,
+        }
+        # And back together.
+        code, said = await intact(space, "rbg", "undo", "llm")
+        assert code == 0, said
+        await group_settled(space)
+        for name in sizes:
+            assert {revision(pod, name) for pod in await role_pods(space, name)} == old[name]
+
+
+async def test_a_role_may_depend_on_a_set_whose_controller_does_not_say_what_it_has_seen(
+    space: Space,
+) -> None:
+    body = three_kinds()
+    body["spec"]["roles"][0]["dependencies"] = ["decode"]
+    await install_sets(space.client)
+    async with simulated_sets(space.client, space.namespace, says=False):
+        await space.create(GROUPS, body)
+        await group_settled(space)
 
 
 async def test_a_role_waits_quietly_for_its_kind(house: House, space: Space) -> None:

@@ -94,7 +94,7 @@ async def test_at_rest_nothing_is_written(house: House, space: Space) -> None:
     await group_settled(space)
 
     async def writes() -> float:
-        return house.metrics()["intact_group_writes_total"]
+        return house.metrics()["intact_rbg_writes_total"]
 
     async def at_rest() -> bool:
         before = await writes()

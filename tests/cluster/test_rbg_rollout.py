@@ -5,18 +5,17 @@ What was updated and available at each moment is taken from a watch, event by ev
 
 import asyncio
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
 from intact.kube.resources import untyped
 from intact.model.rbg import RoleBasedGroup
+from tests.support.group_space import Groups
 from tests.support.objects import Json
 from tests.support.pub_house import House, shared_house
 from tests.support.pub_space import Space, eventually, groups_down, is_available, open_space
 from tests.support.rbg_objects import batches, group, kind, role, rolling
-from tests.support.rbg_rollout import check_bounds, course, revision
+from tests.support.rbg_rollout import check_bounds, course, intact, revision
 from tests.support.rbg_space import (
     DEPLOYMENTS,
     GROUP,
@@ -252,21 +251,6 @@ def _completed(found: RoleBasedGroup) -> bool:
     return set(states(found).values()) == {"Completed"}
 
 
-async def intact(space: Space, *arguments: str) -> tuple[int, str]:
-    """The exit code of a command, and everything that it said."""
-    process = await asyncio.create_subprocess_exec(
-        str(Path(sys.executable).with_name("intact")),
-        *arguments,
-        f"--kubeconfig={space.house.cluster.kubeconfig}",
-        f"--namespace={space.namespace}",
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    said, _ = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode is not None
-    return process.returncode, said.decode()
-
-
 async def test_a_budget_is_waited_for_while_a_drain_spends_it_too(space: Space) -> None:
     """Groups of pods across both roles, of which one may be down: never two are, and both end."""
     body = pair(12, 6, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
@@ -370,8 +354,27 @@ async def test_the_plan_of_a_group_goes_on_from_what_is_there(space: Space) -> N
     assert len(json.loads(said)[0]["rounds"]) == 5
 
 
+async def budget(space: Space) -> None:
+    """One batch may be down."""
+    spec = {
+        "selector": {"matchLabels": {"app": "llm"}},
+        "maxUnavailable": 1,
+        "podGroupPolicy": {"groupLabelKey": BATCH, "minReadyReplicas": 3},
+    }
+    await space.budget(spec, current_available=2, unavailable_allowed=1)
+
+
+async def native_budget(space: Space) -> None:
+    """The same."""
+    groups = Groups(space)
+    annotations = {"intact.dev/group-label-key": BATCH, "intact.dev/min-ready-replicas": "3"}
+    await groups.budget(annotations=annotations, maxUnavailable=1)
+    await groups.counted(1, 2)
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["pub", "native"])
 async def test_a_budget_in_groups_lets_one_batch_be_down_for_rollout_and_drain_together(
-    space: Space,
+    space: Space, native: bool
 ) -> None:
     """Two batches, each of two prefill and one decode that serve only together, on three nodes."""
     body = pair(4, 2, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
@@ -381,12 +384,7 @@ async def test_a_budget_in_groups_lets_one_batch_be_down_for_rollout_and_drain_t
         one["template"] |= labels
     await space.create(GROUPS, body)
     await group_settled(space)
-    spec = {
-        "selector": {"matchLabels": {"app": "llm"}},
-        "maxUnavailable": 1,
-        "podGroupPolicy": {"groupLabelKey": BATCH, "minReadyReplicas": 3},
-    }
-    await space.budget(spec, current_available=2, unavailable_allowed=1)
+    await (native_budget if native else budget)(space)
     [home] = {
         pod["spec"]["nodeName"]
         for pod in await role_pods(space, "decode")

@@ -65,6 +65,14 @@ ACCEPTED = [
         ),
     ),
     Case("dependencies", group("llm", P, role("decode", dependencies=["prefill"]))),
+    Case(
+        "nothing, without a unit",
+        coordinated(rolling("prefill", "decode", maxSkew=0, partition="0")),
+    ),
+    Case(
+        "nothing, without a unit and typed",
+        coordinated(TYPED | {"strategy": {"rollingUpdate": {"maxSkew": "0", "partition": 0}}}),
+    ),
     Case("skew of nothing", coordinated(rolling("prefill", "decode", maxSkew="0%"))),
 ]
 
@@ -108,6 +116,24 @@ REFUSED = [
         coordinated(rolling("prefill", "decode", maxSkew="10")),
         f"{_STRATEGY}.maxSkew",
         "from 0% to 100%",
+    ),
+    Case(
+        "skew as a number",
+        coordinated(rolling("prefill", "decode", maxSkew=10)),
+        f"{_STRATEGY}.maxSkew",
+        "from 0% to 100%, or 0",
+    ),
+    Case(
+        "typed partition as a number",
+        coordinated(TYPED | {"strategy": {"rollingUpdate": {"partition": 80}}}),
+        f"{_STRATEGY}.rollingUpdate.partition",
+        "from 0% to 100%, or 0",
+    ),
+    Case(
+        "nothing may be unavailable, without a unit",
+        coordinated(rolling("prefill", "decode", maxUnavailableRatio=0)),
+        f"{_STRATEGY}.maxUnavailableRatio",
+        "the role prefill 0",
     ),
     Case(
         "skew with a fraction",

@@ -28,7 +28,7 @@ def group(name: str, *roles: Json, **spec: Any) -> Json:
     }
 
 
-def rolling(*roles: str, name: str = "together", **strategy: str) -> Json:
+def rolling(*roles: str, name: str = "together", **strategy: str | int) -> Json:
     return {"name": name, "type": "RollingUpdate", "roles": list(roles), "strategy": strategy}
 
 

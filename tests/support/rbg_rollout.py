@@ -1,12 +1,16 @@
 """Coordinated rollouts as a watch sees them: how far each role was at each moment."""
 
+import asyncio
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 from tests.support.objects import Json
-from tests.support.pub_space import State, Watched, is_available
+from tests.support.pub_space import Space, State, Watched, is_available
 from tests.support.rbg_space import ROLE
+from tests.support.sets import GROUP_INDEX
 
 
 def revision(pod: Json, role: str) -> str:
@@ -35,23 +39,35 @@ class Moment:
         return Fraction(self.ready, self.desired)
 
 
-def moment(state: State, role: str, desired: int, old: set[str]) -> Moment:
-    """`old` are revisions that are not the new one."""
-    pods = [
-        pod
-        for pod in state.values()
-        if pod["metadata"].get("labels", {}).get(ROLE) == role
-        and "deletionTimestamp" not in pod["metadata"]
+def moment(state: State, role: str, desired: int, old: set[str], size: int = 1) -> Moment:
+    """`old` are revisions that are not the new one, `size` is of a LeaderWorkerSet's replicas."""
+    replicas: dict[str, list[Json]] = {}
+    for uid, pod in state.items():
+        labels = pod["metadata"].get("labels", {})
+        if labels.get(ROLE) == role and "deletionTimestamp" not in pod["metadata"]:
+            replicas.setdefault(labels.get(GROUP_INDEX, uid), []).append(pod)
+    new = [
+        pods for pods in replicas.values() if all(revision(pod, role) not in old for pod in pods)
     ]
-    new = [pod for pod in pods if revision(pod, role) not in old]
-    return Moment(desired, len(new), sum(map(is_available, new)), sum(map(is_available, pods)))
+    available = [
+        pods for pods in replicas.values() if sum(is_available(pod) for pod in pods) == size
+    ]
+    ready = sum(pods in available for pods in new)
+    return Moment(desired, len(new), ready, len(available))
 
 
 def course(
-    watched: Watched, roles: Mapping[str, int], old: Mapping[str, set[str]]
+    watched: Watched,
+    roles: Mapping[str, int],
+    old: Mapping[str, set[str]],
+    sizes: Mapping[str, int] | None = None,
 ) -> list[dict[str, Moment]]:
+    found = sizes or {}
     return [
-        {role: moment(state, role, desired, old[role]) for role, desired in roles.items()}
+        {
+            role: moment(state, role, desired, old[role], found.get(role, 1))
+            for role, desired in roles.items()
+        }
         for state in watched.states
     ]
 
@@ -65,3 +81,18 @@ def check_bounds(moments: list[dict[str, Moment]], skew: int, unavailable: int) 
             assert one.started - lowest <= bound, (role, at)
             missing = one.desired - one.available
             assert missing <= one.desired * unavailable // 100, (role, at)
+
+
+async def intact(space: Space, *arguments: str) -> tuple[int, str]:
+    """The exit code of a command, and everything that it said."""
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("intact")),
+        *arguments,
+        f"--kubeconfig={space.house.cluster.kubeconfig}",
+        f"--namespace={space.namespace}",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode is not None
+    return process.returncode, said.decode()

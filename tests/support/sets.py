@@ -73,10 +73,12 @@ async def remove_sets(client: Client) -> None:
 
 
 @asynccontextmanager
-async def simulated_sets(client: Client, namespace: str) -> AsyncGenerator[None, None]:
+async def simulated_sets(
+    client: Client, namespace: str, *, says: bool = True
+) -> AsyncGenerator[None, None]:
     """Plays the controller: replicas with a leader and workers, from the highest index down to the
-    partition updated one at a time."""
-    playing = asyncio.create_task(_play(client, namespace))
+    partition updated one at a time. `says` whether it tells which generation it has seen."""
+    playing = asyncio.create_task(_play(client, namespace, says=says))
     try:
         yield
     finally:
@@ -84,15 +86,15 @@ async def simulated_sets(client: Client, namespace: str) -> AsyncGenerator[None,
         await asyncio.gather(playing, return_exceptions=True)
 
 
-async def _play(client: Client, namespace: str) -> None:
+async def _play(client: Client, namespace: str, *, says: bool) -> None:
     while True:
         with suppress(KubeError):
             for each in (await client.list(SETS, namespace)).items:
-                await _reconcile(client, namespace, each)
+                await _reconcile(client, namespace, each, says=says)
         await asyncio.sleep(0.1)
 
 
-async def _reconcile(client: Client, namespace: str, each: Json) -> None:
+async def _reconcile(client: Client, namespace: str, each: Json, *, says: bool) -> None:
     name, spec = each["metadata"]["name"], each["spec"]
     template, replicas = spec["leaderWorkerTemplate"], spec["replicas"]
     rolling = spec["rolloutStrategy"]["rollingUpdateConfiguration"]
@@ -114,7 +116,9 @@ async def _reconcile(client: Client, namespace: str, each: Json) -> None:
                 settled = False
         else:
             await _fill(client, namespace, each, index, pods)
-    status = {"observedGeneration": each["metadata"]["generation"], "replicas": replicas}
+    status = {"replicas": replicas}
+    if says:
+        status["observedGeneration"] = each["metadata"]["generation"]
     if each.get("status") != status:
         await client.patch(SETS, {"status": status}, name, namespace, subresource="status")
 

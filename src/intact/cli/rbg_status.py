@@ -14,6 +14,7 @@ from intact.model.role_workload import ControllerRevision
 from intact.operator.rbg_resources import REVISIONS
 from intact.rollout.names import GROUP, REVISION
 from intact.rollout.plan import State
+from intact.rollout.progress import urgency
 
 _BAR = 20
 
@@ -107,7 +108,7 @@ def lines(group: RoleBasedGroup, revisions: list[ControllerRevision]) -> list[st
     progress: dict[str, RoleProgress] = {}
     for state in status.coordination_state:
         for name, one in state.progress.items():
-            if name not in progress or one.waiting_for:
+            if name not in progress or urgency(one) < urgency(progress[name]):
                 progress[name] = one
     width = max((len(one.name) for one in status.role_statuses), default=0)
     for index, role in enumerate(status.role_statuses):

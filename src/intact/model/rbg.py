@@ -63,9 +63,9 @@ class Role(View):
 class CoordinatedRollingUpdate(View):
     """The typed form of the same three rules, as upstream has it."""
 
-    max_skew: str | None = None
-    max_unavailable: str | None = None
-    partition: str | None = None
+    max_skew: IntOrPercent | None = None
+    max_unavailable: IntOrPercent | None = None
+    partition: IntOrPercent | None = None
 
 
 class AffinityScheduling(View):
@@ -75,9 +75,9 @@ class AffinityScheduling(View):
 
 
 class CoordinationStrategy(View):
-    max_unavailable_ratio: str | None = None
-    max_skew: str | None = None
-    partition: str | None = None
+    max_unavailable_ratio: IntOrPercent | None = None
+    max_skew: IntOrPercent | None = None
+    partition: IntOrPercent | None = None
     rolling_update: CoordinatedRollingUpdate | None = None
     affinity_scheduling: AffinityScheduling | None = None
 

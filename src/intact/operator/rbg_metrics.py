@@ -12,7 +12,7 @@ def metrics_of_groups(replica: RbgReplica) -> Iterable[Metric]:
     yield from _of_roles(replica)
     yield from metrics_of_rollouts(replica.stores.groups.store, replica.rollouts)
     yield CounterMetricFamily(
-        "intact_group_writes",
+        "intact_rbg_writes",
         "Requests of the groups' controller that write.",
         value=replica.reconciler.writes,
     )
@@ -21,13 +21,13 @@ def metrics_of_groups(replica: RbgReplica) -> Iterable[Metric]:
 def _of_roles(replica: RbgReplica) -> Iterable[Metric]:
     labels = ["namespace", "group", "role"]
     desired = GaugeMetricFamily(
-        "intact_group_role_desired_replicas", "Replicas that there should be.", labels=labels
+        "intact_rbg_role_desired_replicas", "Replicas that there should be.", labels=labels
     )
     ready = GaugeMetricFamily(
-        "intact_group_role_ready_replicas", "Replicas that are ready.", labels=labels
+        "intact_rbg_role_ready_replicas", "Replicas that are ready.", labels=labels
     )
     updated = GaugeMetricFamily(
-        "intact_group_role_updated_replicas",
+        "intact_rbg_role_updated_replicas",
         "Ready replicas that run the present template.",
         labels=labels,
     )

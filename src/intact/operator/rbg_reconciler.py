@@ -31,7 +31,12 @@ from intact.operator import rbg_objects as objects
 from intact.operator.applying import Applier, NotOurs, Owned, TooSoon
 from intact.operator.rbg_batches import batch_progress, misplaced
 from intact.operator.rbg_moves import RbgMoves
-from intact.operator.rbg_resources import CONFIG_MAPS, SERVICES, WORKLOADS
+from intact.operator.rbg_resources import (
+    CONFIG_MAPS,
+    LEADER_WORKER_SETS,
+    SERVICES,
+    WORKLOADS,
+)
 from intact.operator.rbg_revisions import RbgRevisions, role_hashes
 from intact.operator.rbg_scaling import RbgScaling, Scaled
 from intact.operator.rbg_status import (
@@ -222,7 +227,7 @@ class RbgReconciler:
                 replicas=1 if one.spec.replicas is None else one.spec.replicas,
                 revision=one.metadata.labels.get(label, ""),
                 partition=one.spec.partition,
-                observed=(observed := one.status.observed_generation >= one.metadata.generation),
+                observed=(observed := _is_observed(kind, one)),
                 settled=observed and one.status.current_revision == one.status.update_revision,
             )
             for kind, one in self._workloads(group, work.role.name)
@@ -309,11 +314,12 @@ class RbgReconciler:
         return f"waits for {', '.join(missing)} to be ready" if missing else ""
 
     def _is_ready(self, group: RoleBasedGroup, work: Work) -> bool:
-        """A workload that nobody has looked at yet is not ready, whatever its counters say."""
+        """A workload that nobody has looked at yet is not ready, whatever its counters say. Of one
+        that comes in batches the present ones count: the next may wait for who is asking."""
         workloads = self._facts(group, work).workloads
         if not workloads or not all(one.observed for one in workloads):
             return False
-        return work.status().ready_replicas >= work.desired
+        return work.status().ready_replicas >= work.now
 
     async def _let_go(
         self, group: RoleBasedGroup, unapplied: Container[str], driven: Iterable[Driven]
@@ -503,6 +509,15 @@ class RbgReconciler:
             uid=meta.uid,
         )
         self._events.record(reference, type_, reason, message)
+
+
+def _is_observed(kind: str, workload: RoleWorkload) -> bool:
+    """Whether its controller has seen its present spec. Older ones of LeaderWorkerSets do not say:
+    their pods have to."""
+    seen = workload.status.observed_generation
+    if kind == LEADER_WORKER_SETS.kind and not seen:
+        return True
+    return seen >= workload.metadata.generation
 
 
 def _state_before(group: RoleBasedGroup, coordination: Coordination) -> CoordinationState | None:

@@ -59,8 +59,8 @@ def plan_in_batches(
     units: dict[str, Batched] = {}
     for batch in batched:
         if members := [name for name in batch.ratios if name in by_name]:
-            units[batch.name] = batch
             together = _together(batch, [by_name[name] for name in members])
+            units[together.name] = batch
             by_name = {name: role for name, role in by_name.items() if name not in members}
             by_name[together.name] = together
     planned = plan(by_name.values(), rules, back=back)
@@ -79,10 +79,12 @@ def plan_in_batches(
 
 
 def _together(batch: Batched, roles: list[Role]) -> Role:
-    number = count({role.name: role.desired for role in roles}, batch.ratios)
+    """Of those that are there: another role of the batch may be in no plan, or not started yet."""
+    ratios = {role.name: batch.ratios[role.name] for role in roles}
+    number = count({role.name: role.desired for role in roles}, ratios)
     found = []
     for index in range(number):
-        parts = [slot for role in roles for slot in _slots(role, index, batch.ratios[role.name])]
+        parts = [slot for role in roles for slot in _slots(role, index, ratios[role.name])]
         found.append(
             Replica(
                 index,
@@ -90,7 +92,8 @@ def _together(batch: Batched, roles: list[Role]) -> Role:
                 ready=all(slot.ready for slot in parts),
             )
         )
-    return Role(batch.name, number, tuple(found))
+    # Not the name of a role, whatever the coordination is called.
+    return Role(f"coordination {batch.name}", number, tuple(found), in_batches=True)
 
 
 def _slots(role: Role, batch: int, ratio: int) -> list[Replica]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from intact.model.pub import IntOrPercent
 from intact.model.rbg import AffinityScheduling, Coordination, RbgSpec
 
 ROLLING_UPDATE = "RollingUpdate"
@@ -14,11 +15,11 @@ PARALLEL = "Parallel"
 
 @dataclass(frozen=True, slots=True)
 class RollingRules:
-    """Percentages as they were written; None where nothing was."""
+    """Ratios as they were written; None where nothing was."""
 
-    max_skew: str | None
-    max_unavailable: str | None
-    partition: str | None
+    max_skew: IntOrPercent | None
+    max_unavailable: IntOrPercent | None
+    partition: IntOrPercent | None
 
 
 def type_of(coordination: Coordination) -> str:
@@ -33,10 +34,14 @@ def rolling_rules(coordination: Coordination) -> RollingRules:
     if typed is None:
         return RollingRules(strategy.max_skew, strategy.max_unavailable_ratio, strategy.partition)
     return RollingRules(
-        strategy.max_skew or typed.max_skew,
-        strategy.max_unavailable_ratio or typed.max_unavailable,
-        strategy.partition or typed.partition,
+        _either(strategy.max_skew, typed.max_skew),
+        _either(strategy.max_unavailable_ratio, typed.max_unavailable),
+        _either(strategy.partition, typed.partition),
     )
+
+
+def _either(flat: IntOrPercent | None, typed: IntOrPercent | None) -> IntOrPercent | None:
+    return typed if flat is None else flat
 
 
 def batching(coordination: Coordination) -> AffinityScheduling:

@@ -41,9 +41,9 @@ from intact.rollout.validation import DEPLOYMENT, STATEFUL_SET, kind_of
 def rules_of(group: RoleBasedGroup, coordination: Coordination) -> Rules:
     given = rolling_rules(coordination)
     return Rules(
-        max_skew=parse(given.max_skew) if given.max_skew else None,
-        max_unavailable=parse(given.max_unavailable) if given.max_unavailable else None,
-        partition=parse(given.partition) if given.partition else Fraction(0),
+        max_skew=None if given.max_skew is None else parse(given.max_skew),
+        max_unavailable=None if given.max_unavailable is None else parse(given.max_unavailable),
+        partition=Fraction(0) if given.partition is None else parse(given.partition),
         paused=group.spec.paused,
     )
 

@@ -57,6 +57,14 @@ class Role:
     from `desired` on are on their way out and count for nothing."""
     surge: bool = False
     """One more than desired may run for a while, if none may be unavailable."""
+    in_batches: bool = False
+    """Its replicas are batches, and are called so."""
+
+    def count(self, number: int) -> str:
+        """For people."""
+        if not self.in_batches:
+            return str(number)
+        return f"{number} {'batch' if number == 1 else 'batches'}"
 
 
 class State(StrEnum):
@@ -224,7 +232,9 @@ def _state(
 ) -> tuple[State, str, str]:
     name, in_flight = one.role.name, one.started - one.ready
     going = State.ROLLING_BACK if back else State.UPDATING
-    not_ready = f"{name}: {in_flight} started and not ready yet" if in_flight else ""
+    not_ready = (
+        f"{name}: {one.role.count(in_flight)} started and not ready yet" if in_flight else ""
+    )
     if one.ready >= one.role.desired:
         return State.COMPLETED, "", ""
     if rules.paused:
@@ -233,7 +243,7 @@ def _state(
         return going, name if in_flight else "", not_ready
     if one.started >= one.goal:
         kept = one.role.desired - one.goal
-        return State.PAUSED, "", f"partition: {kept} of {one.role.desired} stay old"
+        return State.PAUSED, "", f"partition: {kept} of {one.role.count(one.role.desired)} stay old"
     if one.started >= allowed and behind is not None and behind is not one:
         return State.WAITING, behind.role.name, _lagging(behind)
     if in_flight:
@@ -243,18 +253,19 @@ def _state(
 
 def _lagging(behind: _Counts) -> str:
     role = behind.role
-    text = f"{role.name}: {behind.ready} of {role.desired} updated and ready"
+    text = f"{role.name}: {behind.ready} of {role.count(role.desired)} updated and ready"
     if in_flight := behind.started - behind.ready:
-        text += f", {in_flight} started and not ready yet"
+        text += f", {role.count(in_flight)} started and not ready yet"
     return text
 
 
 def _unavailable(one: _Counts) -> str:
     role = one.role
     if not one.most_unavailable:
-        return f"maxUnavailableRatio: none of {role.desired} replicas may be unavailable"
+        of = role.count(role.desired) if role.in_batches else f"{role.desired} replicas"
+        return f"maxUnavailableRatio: none of {of} may be unavailable"
     names = ", ".join(str(slot.index) for slot in one.slots if not slot.ready and not slot.new)
     return (
-        f"{role.name}: {one.unavailable} unavailable, {one.most_unavailable} may be; "
+        f"{role.name}: {role.count(one.unavailable)} unavailable, {one.most_unavailable} may be; "
         f"old and not ready: {names}"
     )

@@ -74,6 +74,11 @@ _ORDER = (
 )
 
 
+def urgency(progress: RoleProgress) -> int:
+    """Of two that are said of one role, the lower one is what matters."""
+    return next((at for at, state in enumerate(_ORDER) if state == progress.state), len(_ORDER))
+
+
 def overall(progress: Mapping[str, RoleProgress]) -> State:
     """The state of a coordination, in one word."""
     states = {one.state for one in progress.values()}

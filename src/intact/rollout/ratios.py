@@ -10,23 +10,26 @@
 import re
 from fractions import Fraction
 
-_PERCENT = re.compile(r"(100|[1-9]?[0-9])%")
+from intact.model.pub import IntOrPercent
+
+_RATIO = re.compile(r"0|(100|[1-9]?[0-9])%")
 USUAL_UNAVAILABLE = Fraction(1, 4)
 """Of a role's replicas, where no maxUnavailableRatio is given: as of a Deployment."""
 
 
-def check_ratio(text: object) -> str | None:
-    """What is wrong with it, or None."""
-    if text == "0" or (isinstance(text, str) and _PERCENT.fullmatch(text)):
-        return None
-    return f"{text!r} is not a percentage from 0% to 100%"
+GRAMMAR = "must be a percentage from 0% to 100%, or 0"
+"""Of no other number it is plain what it is a number of."""
 
 
-def parse(text: str) -> Fraction:
+def is_ratio(amount: object) -> bool:
+    return _RATIO.fullmatch(str(amount)) is not None
+
+
+def parse(amount: IntOrPercent) -> Fraction:
     """Raises ValueError if it is malformed."""
-    if problem := check_ratio(text):
-        raise ValueError(problem)
-    return Fraction(int(text.removesuffix("%")), 100)
+    if not is_ratio(amount):
+        raise ValueError(f"{amount!r} {GRAMMAR}")
+    return Fraction(int(str(amount).removesuffix("%")), 100)
 
 
 def most_unavailable(ratio: Fraction | None, replicas: int) -> int:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from intact.model.field_error import FieldError
+from intact.model.pub import IntOrPercent
 from intact.model.rbg import Coordination, RbgSpec, Role, RoleBasedGroup
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
@@ -23,7 +24,7 @@ from intact.rollout.coordinations import (
 )
 from intact.rollout.dependencies import find_cycle
 from intact.rollout.names import LONGEST_ROLE, LONGEST_WORKLOAD, workload_name
-from intact.rollout.ratios import check_ratio, most_unavailable, parse
+from intact.rollout.ratios import GRAMMAR, is_ratio, most_unavailable, parse
 
 STATEFUL_SET = ("apps/v1", "StatefulSet")
 DEPLOYMENT = ("apps/v1", "Deployment")
@@ -197,8 +198,8 @@ def _rolling_update(spec: RbgSpec, each: Coordination, path: str) -> Iterator[Fi
             message = f"strategy.{flat_name} is set as well: one of the two is enough"
             yield FieldError(f"{path}.strategy.rollingUpdate.{name}", None, message)
         for at, ratio in found.items():
-            if check_ratio(ratio):
-                yield FieldError(at, ratio, "must be a percentage from 0% to 100%")
+            if not is_ratio(ratio):
+                yield FieldError(at, ratio, GRAMMAR)
     for role in _members(spec, each):
         if role.update_strategy is not None:
             index = spec.roles.index(role)
@@ -220,11 +221,13 @@ def _ways_forward(spec: RbgSpec, known: Sequence[Coordination]) -> Iterator[Fiel
             f"{path}.rollingUpdate.maxUnavailable": typed.max_unavailable if typed else None,
         }
         for at, ratio in given.items():
-            if ratio is not None and not check_ratio(ratio):
+            if ratio is not None and is_ratio(ratio):
                 yield from _way_forward(spec, each, at, ratio)
 
 
-def _way_forward(spec: RbgSpec, each: Coordination, at: str, ratio: str) -> Iterator[FieldError]:
+def _way_forward(
+    spec: RbgSpec, each: Coordination, at: str, ratio: IntOrPercent
+) -> Iterator[FieldError]:
     """A Deployment may run one more for a while; pods with an ordinal go before they come back."""
     for role in _members(spec, each):
         if role.replicas == 0 or kind_of(role) == DEPLOYMENT:
@@ -233,7 +236,7 @@ def _way_forward(spec: RbgSpec, each: Coordination, at: str, ratio: str) -> Iter
         need = batching(batches).ratios.get(role.name, 1) if batches else 1
         replicas = role.replicas or 1
         found = most_unavailable(parse(ratio), replicas)
-        if found >= need or (role.replicas is None and ratio != "0%"):
+        if found >= need or (role.replicas is None and parse(ratio)):
             continue
         unit = "one" if need == 1 else f"a batch of {need}"
         least = -(-100 * need // replicas)

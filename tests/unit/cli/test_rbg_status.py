@@ -91,3 +91,16 @@ def test_bars() -> None:
     assert bar(1, 3, 4) == "█" * 5 + "▒" * 10 + "░" * 5
     assert bar(4, 4, 4) == "█" * 20
     assert bar(0, 0, 0) == "█" * 20
+
+
+def test_of_two_coordinations_the_one_that_has_not_ended_is_shown() -> None:
+    found = seen(state="Completed", updated=2)
+    [placed] = found.status.coordination_state
+    [one] = placed.progress.values()
+    rolled = {"prefill": msgspec.structs.replace(one, state="Updating")}
+    moving = msgspec.structs.replace(placed, name="rolled", progress=rolled)
+    for states in ([placed, moving], [moving, placed]):
+        status = msgspec.structs.replace(found.status, coordination_state=states)
+        text = "\n".join(lines(msgspec.structs.replace(found, status=status), []))
+        assert "Updating" in text
+        assert "Completed" not in text

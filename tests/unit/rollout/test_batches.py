@@ -65,6 +65,29 @@ def test_the_next_batch_waits_until_all_of_this_one_is_ready() -> None:
     assert made["decode"].state is State.UPDATING
 
 
+def test_what_is_waited_for_is_said_in_batches() -> None:
+    prefill = role("prefill", 6, new=2, ready=1)
+    roles = [prefill, role("decode", 3, new=1), role("router", 3, new=1)]
+    made = plan_in_batches(roles, THIRD, [TWO_TO_ONE]).roles
+    assert made["prefill"].waits_for == ("coordination together: 1 batch started and not ready yet")
+    assert made["router"].waits_for == (
+        "coordination together: 0 of 3 batches updated and ready, 1 batch started and not ready yet"
+    )
+    held = plan_in_batches(roles[:2], replace(THIRD, partition=percent(67)), [TWO_TO_ONE]).roles
+    assert held["decode"].keeps == 3
+
+
+def test_batches_of_roles_that_are_not_all_in_the_plan() -> None:
+    made = plan_in_batches([role("prefill", 6), role("router", 3)], THIRD, [TWO_TO_ONE]).roles
+    assert made["prefill"].moves == (5, 4)
+    assert set(made) == {"prefill", "router"}
+
+
+def test_a_coordination_may_be_called_like_a_role() -> None:
+    roles = [role("prefill", 6), role("decode", 3), role("together", 3)]
+    assert set(plan_in_batches(roles, THIRD, [TWO_TO_ONE]).roles) == {one.name for one in roles}
+
+
 def test_other_roles_go_along() -> None:
     roles = [role("prefill", 6), role("decode", 3), role("router", 3)]
     made = plan_in_batches(roles, THIRD, [TWO_TO_ONE]).roles

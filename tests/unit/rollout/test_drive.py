@@ -1,10 +1,13 @@
 from dataclasses import replace
+from fractions import Fraction
 
 import msgspec
 import pytest
 
+from intact.rollout.drive import rules_of
 from intact.rollout.names import REVISION
 from intact.rollout.orders import Driven, WorkloadFacts
+from intact.rollout.plan import Rules
 from tests.unit.rollout.scene import Scene, pod
 
 
@@ -247,3 +250,11 @@ def test_an_old_template_that_is_nowhere_any_more_stops_it() -> None:
     scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
     with pytest.raises(LookupError, match="llm-prefill"):
         scene.drive()
+
+
+@pytest.mark.parametrize("nothing", [0, "0", "0%"])
+def test_a_ratio_of_nothing_is_not_none_at_all(nothing: int | str) -> None:
+    scene = Scene(strategy={"rollingUpdate": {"maxSkew": nothing, "maxUnavailable": "100%"}})
+    assert rules_of(scene.group, scene.group.spec.coordination[0]) == Rules(
+        max_skew=Fraction(0), max_unavailable=Fraction(1), partition=Fraction(0)
+    )

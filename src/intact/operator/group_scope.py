@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from intact.budget.group_conditions import BUDGET_CONFIGURED, VALID_CONFIG
+from intact.budget.group_conditions import BUDGET_CONFIGURED
 from intact.budget.group_counts import GroupCounts
 from intact.budget.group_settings import LEDGER, REPLICAS, is_of, read_settings, rules_of
 from intact.budget.group_status import (
@@ -33,7 +33,7 @@ from intact.kube.resources import PDBS, PODS
 from intact.kube.store import Key, key_of
 from intact.model.group_ledger import GroupLedger
 from intact.model.meta import OwnerReference
-from intact.model.pdb import PodDisruptionBudget
+from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.gating import PROBE_CAUSE
 from intact.operator.group_sources import GroupSources
@@ -205,9 +205,9 @@ class GroupScope:
         self._forget_evicted(counts, found, now)
         if self._for_all:
             self._events.counted(budget, pods=counts.pods, unmanaged=0)
-        self._note(budget, found)
         if _differs(budget, before, found):
             await self._write(budget, found)
+            self._note(budget, found)
         for pod in standing.overdue:
             self._events.not_deleted(budget, pod)
 
@@ -258,8 +258,8 @@ class GroupScope:
         return workload.metadata.deletion_timestamp is None and workload.spec.replicas != 0
 
     def _note(self, budget: PodDisruptionBudget, found: Recounted) -> None:
-        before, after = _configured(budget.status.conditions), _configured(found.status.conditions)
-        if after not in (before, VALID_CONFIG):
+        before, after = _misconfigured(budget.status), _misconfigured(found.status)
+        if after not in (before, ""):
             self.misconfigured += 1
 
     async def _write(self, budget: PodDisruptionBudget, found: Recounted) -> None:
@@ -350,8 +350,12 @@ def _differs(budget: PodDisruptionBudget, before: GroupLedger, found: Recounted)
     )
 
 
-def _configured(conditions: list[Any]) -> str:
-    return next((each.reason for each in conditions if each.type == BUDGET_CONFIGURED), "")
+def _misconfigured(status: PdbStatus) -> str:
+    """The reason, if it is more than a warning."""
+    for each in status.conditions:
+        if each.type == BUDGET_CONFIGURED and each.status == "False":
+            return each.reason
+    return ""
 
 
 def _same(old: Any, new: Any) -> bool:

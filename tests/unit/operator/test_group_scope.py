@@ -138,6 +138,27 @@ async def test_where_all_budgets_are_ours_those_in_groups_have_no_pods_as_well()
 
 
 @simulated
+async def test_a_misconfigured_budget_is_counted_once_and_a_warning_never() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue"):
+            lws = {"leaderworkerset.sigs.k8s.io/name": name}
+            await scene.pod(f"{name}-0", labels={**LABELS, **lws, "g": name})
+        await groups.budget({"intact.dev/group-label-key": "g"}, maxUnavailable=1)
+        assert reason_of(scene, "BudgetConfigured") == "MultipleWorkloadsDetected"
+        assert scene.pdb_replica.group_scope.misconfigured == 0
+        for name in ("lost", "found"):
+            await scene.pod(name, labels=LABELS)
+            await scene.settle()
+        assert reason_of(scene, "BudgetConfigured") == "MissingWorkloadReference"
+        assert scene.pdb_replica.group_scope.misconfigured == 1
+
+
+def reason_of(scene: PdbScene, kind: str) -> str:
+    [found] = [each.reason for each in scene.pdb_status().conditions if each.type == kind]
+    return found
+
+
+@simulated
 async def test_surplus_costs_nothing() -> None:
     async with holding() as (scene, groups):
         await groups.group("red", 3)

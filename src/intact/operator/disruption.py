@@ -33,6 +33,10 @@ _ASK_AGAIN = 15.0
 _CHECK_MARGIN = 0.01
 
 
+class NotSelected(Exception):
+    """The selector means nothing. The API server refuses such; one may be left from long ago."""
+
+
 class Disruption:
     def __init__(
         self,
@@ -78,8 +82,11 @@ class Disruption:
             expected = await self._expected(entry, counts)
             # From here to the write nothing is awaited: one moment of the store is counted.
             status = self._count(entry, counts, expected)
-        except (NotCounted, ValueError, KubeError) as problem:
-            self._events.not_counted(entry.budget, str(problem))
+        except (NotSelected, NotCounted, ValueError, KubeError) as problem:
+            if isinstance(problem, NotSelected):
+                self._events.not_selected(entry.budget, str(problem))
+            else:
+                self._events.not_counted(entry.budget, str(problem))
             self._queue.add_after(entry.key, _ASK_AGAIN)
             status = fail_safe(entry.budget, str(problem), self._now())
         await self._write(entry.budget, status)
@@ -88,7 +95,7 @@ class Disruption:
         spec = entry.budget.spec
         if spec.selector is not None and (problems := check_selector(spec.selector)):
             path, text = problems[0]
-            raise ValueError(f"spec.selector.{path}: {text}")
+            raise NotSelected(f"spec.selector.{path}: {text}")
         if needs_controllers(spec):
             return await expected_pods(counts, entry.key[0], self._workloads, self._pods)
         return counts.pods if spec.min_available is not None else 0

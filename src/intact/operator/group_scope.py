@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from intact.budget.group_conditions import BUDGET_CONFIGURED, VALID_CONFIG
+from intact.budget.group_conditions import BUDGET_CONFIGURED
 from intact.budget.group_counts import GroupCounts
 from intact.budget.group_settings import LEDGER, REPLICAS, is_of, read_settings, rules_of
 from intact.budget.group_status import (
@@ -33,7 +33,7 @@ from intact.kube.resources import PDBS, PODS
 from intact.kube.store import Key, key_of
 from intact.model.group_ledger import GroupLedger
 from intact.model.meta import OwnerReference
-from intact.model.pdb import PodDisruptionBudget
+from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.gating import PROBE_CAUSE
 from intact.operator.group_sources import GroupSources
@@ -50,6 +50,8 @@ PROBE_MANAGER = "intact-probe"
 """The field manager of a write that asks the gate whether it is asked."""
 _PROBE_AGAIN = 60.0
 _SOON = 0.2
+_LATER = 5.0
+_MOMENT = timedelta(seconds=10)
 _ATTEMPTS = 5
 _MARGIN = 0.01
 
@@ -70,9 +72,10 @@ class GroupScope:
         *,
         now: Callable[[], datetime],
         leads: Callable[[], bool],
-        keeps_replicas: bool = False,
+        for_all: bool = False,
     ) -> None:
-        """`keeps_replicas` says that the annotation is written for other budgets, too."""
+        """`for_all` says that all other budgets are counted here as well, and that what they get
+        (the annotation, the event for having no pods) nobody else gives these."""
         self.writes = 0
         self.conflicts = 0
         self.misconfigured = 0
@@ -85,9 +88,11 @@ class GroupScope:
         self._queue = queue
         self._now = now
         self._leads = leads
-        self._keeps_replicas = keeps_replicas
+        self._for_all = for_all
         self._index: PdbIndex | None = None
         self._gated_until: datetime | None = None
+        self._ungated_since: datetime | None = None
+        self._complained = False
         sources.on_change = self._source_changed
 
     def attach(self, index: PdbIndex) -> None:
@@ -126,7 +131,7 @@ class GroupScope:
                 if await self._is_gated(entry):
                     await self._recount(entry)
                 else:
-                    self._queue.add_after(entry.key, _SOON)
+                    self._queue.add_after(entry.key, self._ask_again())
             except Conflict:
                 self.conflicts += 1
                 await self._refresh(entry)
@@ -157,11 +162,24 @@ class GroupScope:
             if not answer.has_cause(PROBE_CAUSE):
                 raise
             self._gated_until = now + timedelta(seconds=_PROBE_AGAIN)
+            self._complained = False
             return True
-        if self._gated_until is not None:
-            log.warning("the API server does not ask the gate about PodDisruptionBudgets")
+        if self._gated_until is not None or self._ungated_since is None:
+            self._ungated_since = now
         self._gated_until = None
         return False
+
+    def _ask_again(self) -> float:
+        """Seconds. A registration takes a moment; one that does not come is somebody's mistake."""
+        assert self._ungated_since is not None
+        if self._now() < self._ungated_since + _MOMENT:
+            return _SOON
+        if not self._complained:
+            log.warning(
+                "PodDisruptionBudgets in groups are not held: the API server does not ask the gate"
+            )
+        self._complained = True
+        return _LATER
 
     async def _recount(self, entry: Entry) -> None:
         counts = entry.tally
@@ -185,9 +203,11 @@ class GroupScope:
         if moment := next_check(found.status, found.ledger, now):
             self._queue.add_after(entry.key, (moment - now).total_seconds() + _MARGIN)
         self._forget_evicted(counts, found, now)
-        self._note(budget, found)
+        if self._for_all:
+            self._events.counted(budget, pods=counts.pods, unmanaged=0)
         if _differs(budget, before, found):
             await self._write(budget, found)
+            self._note(budget, found)
         for pod in standing.overdue:
             self._events.not_deleted(budget, pod)
 
@@ -238,8 +258,8 @@ class GroupScope:
         return workload.metadata.deletion_timestamp is None and workload.spec.replicas != 0
 
     def _note(self, budget: PodDisruptionBudget, found: Recounted) -> None:
-        before, after = _configured(budget.status.conditions), _configured(found.status.conditions)
-        if after not in (before, VALID_CONFIG):
+        before, after = _misconfigured(budget.status), _misconfigured(found.status)
+        if after not in (before, ""):
             self.misconfigured += 1
 
     async def _write(self, budget: PodDisruptionBudget, found: Recounted) -> None:
@@ -260,7 +280,7 @@ class GroupScope:
                 ],
             )
             gone: dict[str, str | None] = {LEDGER: None}
-            if not self._keeps_replicas:
+            if not self._for_all:
                 gone[REPLICAS] = None
             try:
                 await self._patch(budget, status_patch(budget, status, gone))
@@ -330,8 +350,12 @@ def _differs(budget: PodDisruptionBudget, before: GroupLedger, found: Recounted)
     )
 
 
-def _configured(conditions: list[Any]) -> str:
-    return next((each.reason for each in conditions if each.type == BUDGET_CONFIGURED), "")
+def _misconfigured(status: PdbStatus) -> str:
+    """The reason, if it is more than a warning."""
+    for each in status.conditions:
+        if each.type == BUDGET_CONFIGURED and each.status == "False":
+            return each.reason
+    return ""
 
 
 def _same(old: Any, new: Any) -> bool:

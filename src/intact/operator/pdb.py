@@ -78,7 +78,7 @@ class PdbReplica:
             self.recounts,
             now=now,
             leads=leads,
-            keeps_replicas=disruption,
+            for_all=disruption,
         )
         self.index = PdbIndex(
             self._watches.pods.store,

@@ -45,6 +45,9 @@ class PdbEvents:
             "to an integer value.",
         )
 
+    def not_selected(self, budget: PodDisruptionBudget, problem: str) -> None:
+        self._begin(budget, "Warning", NO_PODS, f"Failed to get pods: {problem}")
+
     def not_counted(self, budget: PodDisruptionBudget, problem: str) -> None:
         text = f"Failed to calculate the number of expected pods: {problem}"
         self._begin(budget, "Warning", NOT_COUNTED, text)

@@ -462,6 +462,19 @@ class TestWrites:
             assert (event["type"], event["count"]) == ("Normal", 1)
 
     @simulated
+    async def test_a_selector_that_means_nothing_fails_safe(self) -> None:
+        async with counting() as scene:
+            bad = {"key": "app", "operator": "Near", "values": ["a"]}
+            await scene.pdb(minAvailable=1, selector={"matchExpressions": [bad]})
+            await scene.pods("p", "q", labels=A)
+            await scene.settle()
+            assert scene.reason() == "SyncFailed"
+            [event] = await scene.events("NoPods")
+            assert (event["type"], event["count"]) == ("Warning", 1)
+            assert "Failed to get pods: spec.selector.matchExpressions" in event["message"]
+            assert not await scene.events("CalculateExpectedPodCountFailed")
+
+    @simulated
     async def test_without_the_controller_unlabelled_budgets_are_left_alone(self) -> None:
         async with counting(disruption=False) as scene:
             await scene.pdb(minAvailable=1)

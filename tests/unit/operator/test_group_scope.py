@@ -101,12 +101,61 @@ async def test_nothing_is_counted_before_the_gate_is_asked() -> None:
     async with counting(groups=True, disruption=False) as scene:
         labels = {SCOPE_LABEL: "Workload"}
         await scene.pdb(labels=labels, annotations=BY_LABEL, maxUnavailable=1)
-        await scene.settle(10)
+        await scene.settle(9)
         assert scene.pdb_stored().metadata.annotations == BY_LABEL
         groups = Groups(scene)
         await groups.group("red")
         await scene.settle()
         assert groups.replicas() == (1, 1, 0, 1)
+
+
+def test_a_gate_that_is_not_asked_is_complained_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    @simulated
+    async def run() -> None:
+        async with counting(groups=True, disruption=False) as scene:
+            await scene.pdb(labels={SCOPE_LABEL: "Workload"}, maxUnavailable=1)
+            await scene.settle(9)
+            assert complaints() == []
+            await scene.settle(60)
+            assert len(complaints()) == 1
+            asked = len(scene.wire.sent)
+            await scene.settle(60)
+            assert len(scene.wire.sent) - asked < 30
+
+    def complaints() -> list[str]:
+        return [text for text in caplog.messages if "does not ask the gate" in text]
+
+    run()
+
+
+@simulated
+async def test_where_all_budgets_are_ours_those_in_groups_have_no_pods_as_well() -> None:
+    async with counting(groups=True, disruption=True) as scene:
+        groups = Groups(scene)
+        await groups.budget(maxUnavailable=1)
+        [event] = await scene.events("NoPods")
+        assert event["involvedObject"]["name"] == "b"
+
+
+@simulated
+async def test_a_misconfigured_budget_is_counted_once_and_a_warning_never() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue"):
+            lws = {"leaderworkerset.sigs.k8s.io/name": name}
+            await scene.pod(f"{name}-0", labels={**LABELS, **lws, "g": name})
+        await groups.budget({"intact.dev/group-label-key": "g"}, maxUnavailable=1)
+        assert reason_of(scene, "BudgetConfigured") == "MultipleWorkloadsDetected"
+        assert scene.pdb_replica.group_scope.misconfigured == 0
+        for name in ("lost", "found"):
+            await scene.pod(name, labels=LABELS)
+            await scene.settle()
+        assert reason_of(scene, "BudgetConfigured") == "MissingWorkloadReference"
+        assert scene.pdb_replica.group_scope.misconfigured == 1
+
+
+def reason_of(scene: PdbScene, kind: str) -> str:
+    [found] = [each.reason for each in scene.pdb_status().conditions if each.type == kind]
+    return found
 
 
 @simulated

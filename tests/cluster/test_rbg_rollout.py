@@ -322,6 +322,27 @@ async def test_a_native_budget_is_not_gone_past(space: Space) -> None:
     assert max(unavailable) == 1
 
 
+async def test_an_eviction_that_fails_is_told_and_tried_again(space: Space) -> None:
+    """The API server knows no answer for a pod of two budgets."""
+    await space.create(GROUPS, pair(4, 4, strategy={"maxUnavailableRatio": "50%"}))
+    await group_settled(space)
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": {GROUP: "llm"}}}
+    for name in ("one", "two"):
+        await space.create(PDBS, {"metadata": {"name": name}, "spec": spec})
+    await change(space, update("engine:2"))
+    found = await group_until(
+        space, "llm", lambda one: "more than one" in str(one.status), "it to be told"
+    )
+    assert (
+        found.status.coordination_state[0]
+        .progress["decode"]
+        .waiting_for.startswith("the eviction of pod llm-decode-3: ")
+    )
+    assert not any(pod["metadata"].get("finalizers") for pod in await role_pods(space, "decode"))
+    await space.client.delete(PDBS, "two", space.namespace)
+    await group_settled(space)
+
+
 async def test_a_group_deleted_in_the_middle_leaves_nothing(space: Space) -> None:
     await space.create(GROUPS, pair(10, 10))
     await group_settled(space)

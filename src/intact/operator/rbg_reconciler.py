@@ -243,7 +243,7 @@ class RbgReconciler:
             for kind, one in self._workloads(group, work.role.name)
             if kind == work.role.workload.kind and one.metadata.deletion_timestamp is None
         ]
-        return RoleFacts(work.role, work.now, work.revision, work.pods, workloads)
+        return RoleFacts(work.role, work.now, work.revision, work.pods, workloads, now=self._now())
 
     def _order(self, group: RoleBasedGroup, work: Work) -> WorkloadOrder:
         """Of a role that updates by itself. A Deployment keeps the name that a coordinated rollout

@@ -101,6 +101,7 @@ def drive(
         else:
             orders[name] = [_leader_worker_set(rollout, name, role_plan)]
     deadline = group.spec.progress_deadline_seconds or DEADLINE
+    waits = [one for role_facts in facts.values() if (one := role_facts.until_ready()) is not None]
     before = _before(group, coordination)
     progress = {
         name: role_progress(one, rollout.updated[name], before.get(name), deadline, now)
@@ -112,10 +113,14 @@ def drive(
         evict=evict,
         relabel=_labels(rollout, plan),
         events=events(coordination.name, before, progress),
-        again_in=until_deadline(progress.values(), deadline, now),
+        again_in=_first(until_deadline(progress.values(), deadline, now), *waits),
         rollback_to=_rollback_to(group, progress),
         skew=plan.skew,
     )
+
+
+def _first(*waits: float | None) -> float | None:
+    return min((wait for wait in waits if wait is not None), default=None)
 
 
 def _before(group: RoleBasedGroup, coordination: Coordination) -> Mapping[str, RoleProgress]:

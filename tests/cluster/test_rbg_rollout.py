@@ -159,6 +159,24 @@ async def test_a_partition_keeps_the_lowest_ordinals_old(space: Space) -> None:
     assert await updated(space, "decode", old["decode"]) == list(range(10))
 
 
+@pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
+async def test_a_canary_that_is_undone_leaves_nothing(space: Space, workload: str) -> None:
+    rules = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
+    await space.create(GROUPS, pair(10, 5, strategy=rules, kinds=kind(workload)))
+    await group_settled(space)
+    old = await revisions(space)
+    await change(space, update("engine:2"))
+    await group_until(
+        space, "llm", lambda one: states(one) == dict.fromkeys(old, "Paused"), "both at rest"
+    )
+    canary = await revisions(space)
+    assert all(len(found) == 2 for found in canary.values()), canary
+    code, said = await intact(space, "rbg", "undo", "llm")
+    assert code == 0, said
+    await group_settled(space)
+    assert await revisions(space) == old
+
+
 async def test_scaled_paused_and_changed_again_in_the_middle(space: Space) -> None:
     await space.create(GROUPS, pair(20, 10))
     await group_settled(space)

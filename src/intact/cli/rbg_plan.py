@@ -64,6 +64,7 @@ def plan(
             f"group {group.metadata.name} has no {ROLLING_UPDATE} coordination: "
             "each role updates by itself"
         )
+        return
     click.echo("\n\n".join(_as_text(*one) for one in found.values()))
 
 

@@ -13,7 +13,7 @@ waits for them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 
@@ -78,7 +78,12 @@ def drive(
     """`facts` has all roles of the coordination, `history` the group's revisions, oldest first.
     Raises LookupError if an earlier template is needed that no revision has."""
     rollout = _Rollout(group, coordination, facts, history, rules_of(group, coordination))
-    roles = [role for name in coordination.roles if (role := _role(rollout, name)) is not None]
+    completed = _completed(group, history)
+    roles = [
+        replace(role, stable=facts[name].revision == completed.get(name))
+        for name in coordination.roles
+        if (role := _role(rollout, name)) is not None
+    ]
     back = _goes_back(rollout)
     plan = plan_in_batches(roles, rollout.rules, batched(group), back=back)
     orders: dict[str, list[WorkloadOrder]] = {}
@@ -117,6 +122,14 @@ def drive(
         rollback_to=_rollback_to(group, progress),
         skew=plan.skew,
     )
+
+
+def _completed(group: RoleBasedGroup, history: Sequence[ControllerRevision]) -> dict[str, str]:
+    """By role, the revision that was last completed."""
+    for one in history:
+        if one.metadata.name == group.status.current_revision:
+            return {name: hash_of(role) for name, role in one.data.get("roles", {}).items()}
+    return {}
 
 
 def _first(*waits: float | None) -> float | None:

@@ -283,3 +283,22 @@ def test_a_pod_counts_when_it_has_been_ready_for_long_enough() -> None:
     assert early.progress["prefill"].ready == 0
     assert early.again_in == 20
     assert evicted(after(30)) == ["llm-prefill-0", "llm-decode-0"]
+
+
+def test_a_canary_goes_back_whole_whatever_the_partition() -> None:
+    strategy = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
+    scene = Scene(strategy=strategy)
+    canary = {"prefill": [9, 8], "decode": [4]}
+    for name, indexes in canary.items():
+        # The first revision is asked for again; the canary has the second.
+        scene.put(name, *(pod(name, at, "canary") for at in indexes))
+        back = scene.role(name, "engine:1")
+        [live] = scene.facts[name].workloads
+        live = replace(live, revision=scene.old(name), partition=scene.sizes[name])
+        scene.facts[name] = replace(
+            scene.facts[name], role=back, revision=scene.old(name), workloads=[live]
+        )
+    assert evicted(scene.drive()) == [], "not known to have been completed"
+    status = msgspec.structs.replace(scene.group.status, current_revision="llm-1")
+    scene.group = msgspec.structs.replace(scene.group, status=status)
+    assert evicted(scene.drive()) == ["llm-prefill-9", "llm-prefill-8", "llm-decode-4"]

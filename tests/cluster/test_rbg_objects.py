@@ -346,6 +346,21 @@ async def test_a_name_that_is_taken_is_not_taken_over(space: Space) -> None:
     await group_settled(space)
 
 
+async def test_a_template_that_the_server_refuses_is_told_and_holds_up_nobody(space: Space) -> None:
+    wrong = template()
+    wrong["spec"]["containers"][0]["imagePullPolcy"] = "Always"
+    body = group("llm", role("prefill", 1) | {"template": wrong}, role("decode", 1))
+    await space.create(GROUPS, body)
+    found = await group_until(
+        space, "llm", lambda one: one.status.ready == "1/2", "decode to be ready"
+    )
+    assert condition_of(found, "Ready") == ("False", "RoleNotApplied")
+    assert "imagePullPolcy" in found.status.role_statuses[0].message
+    await space.events("RoleBasedGroup", "llm", "RoleNotApplied")
+    await change(space, [{"op": "replace", "path": "/spec/roles/0/template", "value": template()}])
+    await group_settled(space)
+
+
 async def test_revisions_are_of_templates_only_and_ten(space: Space) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 0), role("decode", 0)))
     first = (await group_settled(space)).status.update_revision

@@ -159,6 +159,24 @@ async def test_a_partition_keeps_the_lowest_ordinals_old(space: Space) -> None:
     assert await updated(space, "decode", old["decode"]) == list(range(10))
 
 
+@pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
+async def test_a_canary_that_is_undone_leaves_nothing(space: Space, workload: str) -> None:
+    rules = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
+    await space.create(GROUPS, pair(10, 5, strategy=rules, kinds=kind(workload)))
+    await group_settled(space)
+    old = await revisions(space)
+    await change(space, update("engine:2"))
+    await group_until(
+        space, "llm", lambda one: states(one) == dict.fromkeys(old, "Paused"), "both at rest"
+    )
+    canary = await revisions(space)
+    assert all(len(found) == 2 for found in canary.values()), canary
+    code, said = await intact(space, "rbg", "undo", "llm")
+    assert code == 0, said
+    await group_settled(space)
+    assert await revisions(space) == old
+
+
 async def test_scaled_paused_and_changed_again_in_the_middle(space: Space) -> None:
     await space.create(GROUPS, pair(20, 10))
     await group_settled(space)
@@ -320,6 +338,27 @@ async def test_a_native_budget_is_not_gone_past(space: Space) -> None:
         for state in watched.states[:-1]
     ]
     assert max(unavailable) == 1
+
+
+async def test_an_eviction_that_fails_is_told_and_tried_again(space: Space) -> None:
+    """The API server knows no answer for a pod of two budgets."""
+    await space.create(GROUPS, pair(4, 4, strategy={"maxUnavailableRatio": "50%"}))
+    await group_settled(space)
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": {GROUP: "llm"}}}
+    for name in ("one", "two"):
+        await space.create(PDBS, {"metadata": {"name": name}, "spec": spec})
+    await change(space, update("engine:2"))
+    found = await group_until(
+        space, "llm", lambda one: "more than one" in str(one.status), "it to be told"
+    )
+    assert (
+        found.status.coordination_state[0]
+        .progress["decode"]
+        .waiting_for.startswith("the eviction of pod llm-decode-3: ")
+    )
+    assert not any(pod["metadata"].get("finalizers") for pod in await role_pods(space, "decode"))
+    await space.client.delete(PDBS, "two", space.namespace)
+    await group_settled(space)
 
 
 async def test_a_group_deleted_in_the_middle_leaves_nothing(space: Space) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.rbg_objects import batches, group, kind, role, rolling
+from tests.support.rbg_objects import batches, group, kind, role, rolling, template
 
 Json = dict[str, Any]
 
@@ -299,6 +299,45 @@ REFUSED = [
         group("llm", {"name": "prefill", "template": {}}),
         "spec.roles[0].template.spec.containers",
         "at least one container",
+    ),
+    Case(
+        "a container that is none",
+        group("llm", {"name": "prefill", "template": {"spec": {"containers": ["engine"]}}}),
+        "spec.roles[0].template.spec.containers[0]",
+        "must be an object",
+    ),
+    Case(
+        "a container without a name",
+        group("llm", {"name": "prefill", "template": {"spec": {"containers": [{"image": "a"}]}}}),
+        "spec.roles[0].template.spec.containers[0].name",
+        "must be a name",
+    ),
+    Case(
+        "a volume without a name",
+        group("llm", role("prefill") | {"template": template(volumes=[{"emptyDir": {}}])}),
+        "spec.roles[0].template.spec.volumes[0].name",
+        "must be a name",
+    ),
+    Case(
+        "labels that are no strings",
+        group(
+            "llm", role("prefill") | {"template": template() | {"metadata": {"labels": {"a": 1}}}}
+        ),
+        "spec.roles[0].template.metadata.labels[a]",
+        "must be a string",
+    ),
+    Case(
+        "a patch that is none",
+        group(
+            "llm",
+            role(
+                "prefill",
+                leaderWorkerSet={"patchWorkerTemplate": {"spec": "x"}},
+                **kind("LeaderWorkerSet"),
+            ),
+        ),
+        "spec.roles[0].leaderWorkerSet.patchWorkerTemplate.spec",
+        "must be an object",
     ),
     Case(
         "surge of a StatefulSet",

@@ -28,7 +28,7 @@ from intact.rollout.names import GROUP, ROLE
 from intact.rollout.plan import Replica, Role
 from intact.rollout.ratios import most_unavailable
 from intact.rollout.rehearsal import Rehearsal, all_old, rehearse
-from intact.rollout.validation import DEPLOYMENT, kind_of, validate
+from intact.rollout.validation import DEPLOYMENT, kind_of, unworkable, validate
 
 Json = dict[str, Any]
 
@@ -42,9 +42,11 @@ def plan(
         roles = {role.name: role.replicas for role in group.spec.roles}
         desired = {name: 1 if number is None else number for name, number in roles.items()}
         started = dict.fromkeys(desired, 0)
+        errors = validate(group)
     else:
         group, desired, started = asyncio.run(_ask(source, kubeconfig, context, namespace))
-    if errors := validate(group):
+        errors = unworkable(group)  # what is stored may have been scaled since
+    if errors:
         raise click.ClickException("; ".join(str(error) for error in errors))
     for each in of_type(group.spec, AFFINITY_SCHEDULING):
         ratios = batching(each).ratios
@@ -62,6 +64,7 @@ def plan(
             f"group {group.metadata.name} has no {ROLLING_UPDATE} coordination: "
             "each role updates by itself"
         )
+        return
     click.echo("\n\n".join(_as_text(*one) for one in found.values()))
 
 

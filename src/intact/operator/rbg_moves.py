@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import Conflict, NotFound, TooManyRequests
+from intact.kube.errors import ApiError, Conflict, NotFound, TooManyRequests
 from intact.kube.resources import PODS, RBGS, untyped
 from intact.model.pod import Pod
 from intact.model.rbg import RoleBasedGroup
@@ -42,8 +42,7 @@ class RbgMoves:
                 self.writes += 1
 
     async def evict(self, driven: Driven, roles: Container[str]) -> dict[str, str]:
-        """Of roles whose orders have been applied. Returns, by role, what a budget has said against
-        it."""
+        """Of roles whose orders have been applied. Returns, by role, what was said against it."""
         refusals: dict[str, str] = {}
         lowered: dict[str, int] = {}
         for eviction in driven.evict:
@@ -54,11 +53,14 @@ class RbgMoves:
                 if eviction.deployment:
                     before = lowered.get(eviction.deployment, eviction.replicas)
                     lowered[eviction.deployment] = await self._lower(eviction, before)
+            except (NotFound, Conflict):
+                continue  # it has gone, or come back as another
             except TooManyRequests as error:
                 meta = eviction.pod.metadata
                 refusals[eviction.role] = f"a budget of pod {meta.name}: {error.status.message}"
-            except (NotFound, Conflict):
-                continue  # it has gone, or come back as another
+            except ApiError as error:  # two PodDisruptionBudgets, somebody's webhook
+                meta = eviction.pod.metadata
+                refusals[eviction.role] = f"the eviction of pod {meta.name}: {error}"
         return refusals
 
     async def _evict(self, eviction: Eviction) -> None:
@@ -73,7 +75,7 @@ class RbgMoves:
             self.writes += 1
         try:
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
-        except TooManyRequests:
+        except ApiError:
             if not eviction.deployment:
                 await self._let_go(eviction.pod)
             raise

@@ -9,7 +9,15 @@ from datetime import datetime
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, Invalid, NotFound, TooManyRequests
+from intact.kube.errors import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+)
 from intact.kube.events import EventRecorder, EventType
 from intact.kube.memory.patches import PatchError
 from intact.kube.queue import Queue
@@ -67,7 +75,9 @@ GATHER = 0.05
 """Seconds for which events are gathered."""
 _ASK_AGAIN = 2.0
 """Seconds after which it is tried again where a budget or somebody else's object is in the way."""
-_REFUSALS = (Invalid, NotOurs, PatchError)
+_REFUSALS = (BadRequest, Forbidden, Invalid, ServerError, NotOurs, PatchError)
+"""What stands against one object and not against all: a server does not know a field (500), an
+admission policy forbids it."""
 
 
 class RbgReconciler:
@@ -233,7 +243,7 @@ class RbgReconciler:
             for kind, one in self._workloads(group, work.role.name)
             if kind == work.role.workload.kind and one.metadata.deletion_timestamp is None
         ]
-        return RoleFacts(work.role, work.now, work.revision, work.pods, workloads)
+        return RoleFacts(work.role, work.now, work.revision, work.pods, workloads, now=self._now())
 
     def _order(self, group: RoleBasedGroup, work: Work) -> WorkloadOrder:
         """Of a role that updates by itself. A Deployment keeps the name that a coordinated rollout
@@ -376,10 +386,11 @@ class RbgReconciler:
         try:
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
             self.other_writes += 1
-        except TooManyRequests:
-            self._queue.add_after((meta.namespace, group.metadata.name), _ASK_AGAIN)
         except (NotFound, Conflict):
             pass  # it has gone
+        except ApiError as error:
+            log.info("pod %s/%s cannot be evicted: %s", meta.namespace, meta.name, error)
+            self._queue.add_after((meta.namespace, group.metadata.name), _ASK_AGAIN)
 
     async def _clean_up(
         self, group: RoleBasedGroup, works: Mapping[str, Work], driven: Mapping[str, Driven]

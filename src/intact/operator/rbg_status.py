@@ -76,7 +76,10 @@ def status_of(
 ) -> RbgStatus:
     roles = [work.status() for work in works.values()]
     desired = sum(one.desired for one in roles)
-    done = all(one.updated_ready_replicas >= one.desired for one in roles)
+    word = _in_a_word(coordination)
+    done = word in ("", State.COMPLETED) and all(
+        one.updated_ready_replicas >= one.desired for one in roles
+    )
     status = RbgStatus(
         role_statuses=roles,
         coordination_state=coordination,
@@ -84,7 +87,7 @@ def status_of(
         update_revision=revision,
         ready=f"{sum(one.ready_replicas for one in roles)}/{desired}",
         updated=f"{sum(one.updated_replicas for one in roles)}/{desired}",
-        coordinating=_in_a_word(coordination),
+        coordinating=word,
     )
     wanted = [_ready(roles, problems), *_rollout(roles, list(conditions))]
     return _with_conditions(group, status, wanted, now)

@@ -93,7 +93,8 @@ def _together(batch: Batched, roles: list[Role]) -> Role:
             )
         )
     # Not the name of a role, whatever the coordination is called.
-    return Role(f"coordination {batch.name}", number, tuple(found), in_batches=True)
+    stable = all(role.stable for role in roles)
+    return Role(f"coordination {batch.name}", number, tuple(found), stable=stable, in_batches=True)
 
 
 def _slots(role: Role, batch: int, ratio: int) -> list[Replica]:

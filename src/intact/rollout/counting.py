@@ -4,8 +4,9 @@ A replica is a pod; of a LeaderWorkerSet it is a leader with its workers, and is
 them are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from intact.model.pod import Pod
 from intact.model.rbg import Role
@@ -26,22 +27,26 @@ class RoleReplica:
     ready: bool
 
 
-def replicas(role: Role, pods: Iterable[Pod]) -> list[RoleReplica]:
-    """Those that are there and will stay: what is terminating or finished is gone already."""
+def replicas(
+    role: Role, pods: Iterable[Pod], counts: Callable[[Pod], bool] | None = None
+) -> list[RoleReplica]:
+    """Those that are there and will stay: what is terminating or finished is gone already. `counts`
+    says which pods are ready, if it is more than that."""
+    ready = counts or is_ready
     present = [pod for pod in pods if not is_gone(pod)]
     if kind_of(role) != LEADER_WORKER_SET:
-        return [_replica(role, [pod], 1) for pod in present]
+        return [_replica(role, [pod], 1, ready) for pod in present]
     size = (role.leader_worker_set.size if role.leader_worker_set else None) or 1
     groups: dict[str, list[Pod]] = {}
     for pod in present:
         groups.setdefault(pod.metadata.labels.get(GROUP_INDEX, ""), []).append(pod)
-    return [_replica(role, group, size) for group in groups.values()]
+    return [_replica(role, group, size, ready) for group in groups.values()]
 
 
-def _replica(role: Role, pods: list[Pod], size: int) -> RoleReplica:
+def _replica(role: Role, pods: list[Pod], size: int, counts: Callable[[Pod], bool]) -> RoleReplica:
     label = role_revision_label(role.name)
     revisions = {pod.metadata.labels.get(label, "") for pod in pods}
-    ready = sum(is_ready(pod) for pod in pods) >= size
+    ready = sum(map(counts, pods)) >= size
     return RoleReplica(tuple(pods), revisions.pop() if len(revisions) == 1 else "", ready)
 
 
@@ -50,6 +55,14 @@ def is_ready(pod: Pod) -> bool:
         condition.type == "Ready" and condition.status == "True"
         for condition in pod.status.conditions
     )
+
+
+def ready_for(pod: Pod, now: datetime) -> float:
+    """Seconds since when the pod is ready; less than none if it is not."""
+    if not is_ready(pod):
+        return -1
+    [since] = [one.last_transition_time for one in pod.status.conditions if one.type == "Ready"]
+    return (now - datetime.fromisoformat(since)).total_seconds() if since else float("inf")
 
 
 def is_gone(pod: Pod) -> bool:

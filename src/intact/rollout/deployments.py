@@ -15,7 +15,6 @@ import msgspec
 from intact.model.pod import Pod
 from intact.model.rbg import Json
 from intact.model.rbg import Role as GroupRole
-from intact.rollout.counting import is_ready
 from intact.rollout.names import role_revision_label, workload_name
 from intact.rollout.orders import Eviction, RoleFacts, WorkloadFacts, WorkloadOrder
 from intact.rollout.places import is_going, is_updated
@@ -42,7 +41,7 @@ class Pair:
 
     @property
     def ready(self) -> int:
-        return min(self.facts.desired, sum(is_ready(pod) for pod in self.new_pods))
+        return min(self.facts.desired, sum(map(self.facts.is_ready, self.new_pods)))
 
     def role(self, ratio: Fraction | None) -> Role:
         desired = self.facts.desired
@@ -54,7 +53,7 @@ class Pair:
             ]
             return Role(name, desired, tuple(places), surge=surge)
         pods = [pod for found in self.old_pods.values() for pod in found]
-        serving = sum(is_ready(pod) for pod in pods)
+        serving = sum(map(self.facts.is_ready, pods))
         first = desired - self.started
         places = [Replica(index, ready=index < serving) for index in range(first)]
         places += [
@@ -79,7 +78,7 @@ def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
         elif (revision := pod.metadata.labels.get(label, "")) in old_pods:
             old_pods[revision].append(pod)
     for found in old_pods.values():
-        found.sort(key=lambda pod: (is_ready(pod), pod.metadata.name))
+        found.sort(key=lambda pod: (facts.is_ready(pod), pod.metadata.name))
     return Pair(
         facts,
         new,

@@ -13,7 +13,7 @@ waits for them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 
@@ -78,7 +78,12 @@ def drive(
     """`facts` has all roles of the coordination, `history` the group's revisions, oldest first.
     Raises LookupError if an earlier template is needed that no revision has."""
     rollout = _Rollout(group, coordination, facts, history, rules_of(group, coordination))
-    roles = [role for name in coordination.roles if (role := _role(rollout, name)) is not None]
+    completed = _completed(group, history)
+    roles = [
+        replace(role, stable=facts[name].revision == completed.get(name))
+        for name in coordination.roles
+        if (role := _role(rollout, name)) is not None
+    ]
     back = _goes_back(rollout)
     plan = plan_in_batches(roles, rollout.rules, batched(group), back=back)
     orders: dict[str, list[WorkloadOrder]] = {}
@@ -101,6 +106,7 @@ def drive(
         else:
             orders[name] = [_leader_worker_set(rollout, name, role_plan)]
     deadline = group.spec.progress_deadline_seconds or DEADLINE
+    waits = [one for role_facts in facts.values() if (one := role_facts.until_ready()) is not None]
     before = _before(group, coordination)
     progress = {
         name: role_progress(one, rollout.updated[name], before.get(name), deadline, now)
@@ -112,10 +118,22 @@ def drive(
         evict=evict,
         relabel=_labels(rollout, plan),
         events=events(coordination.name, before, progress),
-        again_in=until_deadline(progress.values(), deadline, now),
+        again_in=_first(until_deadline(progress.values(), deadline, now), *waits),
         rollback_to=_rollback_to(group, progress),
         skew=plan.skew,
     )
+
+
+def _completed(group: RoleBasedGroup, history: Sequence[ControllerRevision]) -> dict[str, str]:
+    """By role, the revision that was last completed."""
+    for one in history:
+        if one.metadata.name == group.status.current_revision:
+            return {name: hash_of(role) for name, role in one.data.get("roles", {}).items()}
+    return {}
+
+
+def _first(*waits: float | None) -> float | None:
+    return min((wait for wait in waits if wait is not None), default=None)
 
 
 def _before(group: RoleBasedGroup, coordination: Coordination) -> Mapping[str, RoleProgress]:

@@ -3,10 +3,12 @@ reads and writes, and whoever decides how far a role may go."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 
 from intact.model.pod import Pod
 from intact.model.rbg import Json, Role, RoleProgress
+from intact.rollout.counting import is_ready, ready_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,22 @@ class RoleFacts:
     """The hash of its present template."""
     pods: Sequence[Pod] = ()
     workloads: Sequence[WorkloadFacts] = ()
+    now: datetime | None = None
+
+    def is_ready(self, pod: Pod) -> bool:
+        """For as long as the role asks."""
+        wait = self.role.min_ready_seconds
+        if not wait or self.now is None:
+            return is_ready(pod)
+        return ready_for(pod, self.now) >= wait
+
+    def until_ready(self) -> float | None:
+        """Seconds until the next pod is ready for long enough."""
+        wait = self.role.min_ready_seconds
+        if not wait or self.now is None:
+            return None
+        left = [wait - ready_for(pod, self.now) for pod in self.pods if is_ready(pod)]
+        return min((each for each in left if each > 0), default=None)
 
 
 @dataclass(frozen=True, slots=True)

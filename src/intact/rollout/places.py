@@ -9,7 +9,7 @@ hold (`HELD`) comes back new, because the partition is lowered before it is let 
 from dataclasses import dataclass
 
 from intact.model.pod import Pod
-from intact.rollout.counting import GROUP_INDEX, POD_INDEX, is_ready, replicas
+from intact.rollout.counting import GROUP_INDEX, POD_INDEX, replicas
 from intact.rollout.names import HELD, role_revision_label
 from intact.rollout.orders import RoleFacts, WorkloadFacts
 from intact.rollout.plan import Replica, Role
@@ -73,10 +73,10 @@ def _place(facts: RoleFacts, live: WorkloadFacts, ordinal: int, pod: Pod | None)
         held = pod is not None and is_held(pod)
         return Replica(ordinal, new=present and (will_come or held))
     if is_updated(facts, pod):
-        return Replica(ordinal, new=True, ready=is_ready(pod))
+        return Replica(ordinal, new=True, ready=facts.is_ready(pod))
     if present and ordinal >= live.partition:
         return Replica(ordinal, new=True)  # its workload is about to take it down
-    return Replica(ordinal, ready=is_ready(pod))
+    return Replica(ordinal, ready=facts.is_ready(pod))
 
 
 def groups(facts: RoleFacts, live: WorkloadFacts) -> tuple[Role, int]:
@@ -85,7 +85,7 @@ def groups(facts: RoleFacts, live: WorkloadFacts) -> tuple[Role, int]:
     present = live.revision == facts.revision
     there: dict[int, Replica] = {}
     updated = 0
-    for one in replicas(facts.role, facts.pods):
+    for one in replicas(facts.role, facts.pods, facts.is_ready):
         text = one.pods[0].metadata.labels.get(GROUP_INDEX, "")
         if text.isdecimal():
             new = one.revision == facts.revision

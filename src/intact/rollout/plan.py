@@ -57,6 +57,9 @@ class Role:
     from `desired` on are on their way out and count for nothing."""
     surge: bool = False
     """One more than desired may run for a while, if none may be unavailable."""
+    stable: bool = False
+    """The new revision is the one that was last completed: what the partition keeps has it, so it
+    holds nothing up, and whoever goes back from a canary goes back with all of it."""
     in_batches: bool = False
     """Its replicas are batches, and are called so."""
 
@@ -157,7 +160,7 @@ def _count(role: Role, rules: Rules) -> _Counts:
     there = {replica.index: replica for replica in role.replicas}
     slots = tuple(there.get(index, Replica(index)) for index in range(role.desired))
     most = most_unavailable(rules.max_unavailable, role.desired)
-    keeps = staying_old(rules.partition, role.desired)
+    keeps = 0 if role.stable else staying_old(rules.partition, role.desired)
     return _Counts(
         role=role,
         slots=slots,

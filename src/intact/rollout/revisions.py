@@ -10,6 +10,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from intact.rollout.validation import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
+
+_VERSIONS = {kind: version for version, kind in (STATEFUL_SET, DEPLOYMENT, LEADER_WORKER_SET)}
 HISTORY = 10
 """Revisions that are kept."""
 _LENGTH = 10
@@ -67,7 +70,7 @@ def previous(revisions: Iterable[Revision], present: str, number: int | None = N
 
 def restored(spec: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """The spec of a group with the templates of a revision. Roles that the revision does not have
-    keep theirs, and so does all that is no template."""
+    keep theirs, and so does all that is no template. The kind of workload is part of one."""
     return spec | {"roles": [_restored(role, data["roles"]) for role in spec["roles"]]}
 
 
@@ -76,6 +79,10 @@ def _restored(role: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     if earlier is None:
         return role
     found = role | {"template": earlier["template"]}
+    if earlier["workload"] != role.get("workload", {}).get("kind", "StatefulSet"):
+        kind = earlier["workload"]
+        found["workload"] = {"apiVersion": _VERSIONS[kind], "kind": kind}
+    found.pop("leaderWorkerSet", None)
     if "size" in earlier:
         found["leaderWorkerSet"] = {
             "size": earlier["size"],

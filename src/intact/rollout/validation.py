@@ -25,6 +25,7 @@ from intact.rollout.coordinations import (
 from intact.rollout.dependencies import find_cycle
 from intact.rollout.names import LONGEST_ROLE, LONGEST_WORKLOAD, workload_name
 from intact.rollout.ratios import GRAMMAR, is_ratio, most_unavailable, parse
+from intact.rollout.template_shape import shape_errors
 
 STATEFUL_SET = ("apps/v1", "StatefulSet")
 DEPLOYMENT = ("apps/v1", "Deployment")
@@ -127,6 +128,12 @@ def _workload(role: Role, path: str) -> Iterator[FieldError]:
     if not patched and not (isinstance(spec, dict) and spec.get("containers")):
         message = "must name at least one container"
         yield FieldError(f"{path}.template.spec.containers", None, message)
+    yield from shape_errors(role.template, f"{path}.template")
+    for name, patch in (
+        ("patchLeaderTemplate", sets.patch_leader_template if sets else None),
+        ("patchWorkerTemplate", sets.patch_worker_template if sets else None),
+    ):
+        yield from shape_errors(patch or {}, f"{path}.leaderWorkerSet.{name}")
     rolling = role.update_strategy.rolling_update if role.update_strategy else None
     if rolling is None:
         return

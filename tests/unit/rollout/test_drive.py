@@ -1,9 +1,11 @@
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 
 import msgspec
 import pytest
 
+from intact.model.pod import PodCondition, PodStatus
 from intact.rollout.drive import rules_of
 from intact.rollout.names import REVISION
 from intact.rollout.orders import Driven, WorkloadFacts
@@ -258,3 +260,45 @@ def test_a_ratio_of_nothing_is_not_none_at_all(nothing: int | str) -> None:
     assert rules_of(scene.group, scene.group.spec.coordination[0]) == Rules(
         max_skew=Fraction(0), max_unavailable=Fraction(1), partition=Fraction(0)
     )
+
+
+def test_a_pod_counts_when_it_has_been_ready_for_long_enough() -> None:
+    scene = Scene(2, 2, strategy={"maxSkew": "100%", "maxUnavailableRatio": "50%"})
+    ready = PodCondition(type="Ready", status="True", last_transition_time="2026-01-01T00:00:00Z")
+    for name, facts in scene.facts.items():
+        young = msgspec.structs.replace(
+            pod(name, 1, scene.new(name)), status=PodStatus(phase="Running", conditions=[ready])
+        )
+        role = msgspec.structs.replace(facts.role, min_ready_seconds=30)
+        scene.live(name, partition=1)
+        scene.facts[name] = replace(scene.facts[name], role=role, pods=[facts.pods[0], young])
+
+    def after(seconds: int) -> Driven:
+        for name, facts in scene.facts.items():
+            scene.facts[name] = replace(facts, now=scene.now + timedelta(seconds=seconds))
+        return scene.drive()
+
+    early = after(10)
+    assert evicted(early) == []
+    assert early.progress["prefill"].ready == 0
+    assert early.again_in == 20
+    assert evicted(after(30)) == ["llm-prefill-0", "llm-decode-0"]
+
+
+def test_a_canary_goes_back_whole_whatever_the_partition() -> None:
+    strategy = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
+    scene = Scene(strategy=strategy)
+    canary = {"prefill": [9, 8], "decode": [4]}
+    for name, indexes in canary.items():
+        # The first revision is asked for again; the canary has the second.
+        scene.put(name, *(pod(name, at, "canary") for at in indexes))
+        back = scene.role(name, "engine:1")
+        [live] = scene.facts[name].workloads
+        live = replace(live, revision=scene.old(name), partition=scene.sizes[name])
+        scene.facts[name] = replace(
+            scene.facts[name], role=back, revision=scene.old(name), workloads=[live]
+        )
+    assert evicted(scene.drive()) == [], "not known to have been completed"
+    status = msgspec.structs.replace(scene.group.status, current_revision="llm-1")
+    scene.group = msgspec.structs.replace(scene.group, status=status)
+    assert evicted(scene.drive()) == ["llm-prefill-9", "llm-prefill-8", "llm-decode-4"]

@@ -1,5 +1,8 @@
+import msgspec
 import pytest
 
+from intact.model.rbg import RbgSpec, Role
+from intact.rollout.orders import template_of
 from intact.rollout.revisions import (
     HISTORY,
     Revision,
@@ -8,7 +11,9 @@ from intact.rollout.revisions import (
     next_number,
     outlived,
     previous,
+    restored,
 )
+from tests.support.rbg_objects import Json, group, kind, role
 
 A, B, C = (Revision(f"llm-{name}", name, number) for number, name in enumerate("abc", 1))
 
@@ -51,3 +56,36 @@ def test_an_undo_to_nothing_says_what_there_is() -> None:
         previous([A, B], "b", 7)
     with pytest.raises(LookupError, match="no earlier"):
         previous([A], "a")
+
+
+def test_a_revision_restores_what_its_pods_were_and_nothing_else() -> None:
+    sets = {"size": 2, "patchLeaderTemplate": {"metadata": {"labels": {"leads": "yes"}}}}
+    before = group(
+        "llm",
+        role("prefill", 4, image="engine:1"),
+        role("decode", 2, leaderWorkerSet=sets, **kind("LeaderWorkerSet")),
+    )["spec"]
+    data = {"roles": {one.name: template_of(one) for one in _roles(before)}}
+    after = group(
+        "llm",
+        role("prefill", 6, image="engine:2", **kind("Deployment")),
+        role("decode", 3, image="engine:2"),
+        role("router", 1, image="engine:2"),
+        paused=True,
+    )["spec"]
+    found = restored(after, data)
+    assert [one.replicas for one in _roles(found)] == [6, 3, 1]
+    assert found["paused"]
+    kept = {one.name: hash_of(template_of(one)) for one in _roles(found)}
+    assert kept["router"] == hash_of(template_of(_roles(after)[2]))
+    assert {name: kept[name] for name in data["roles"]} == {
+        name: hash_of(one) for name, one in data["roles"].items()
+    }
+    # And the other way round, where there was no set.
+    data = {"roles": {one.name: template_of(one) for one in _roles(after)}}
+    back = {one.name: hash_of(template_of(one)) for one in _roles(restored(before, data))}
+    assert back == {name: hash_of(data["roles"][name]) for name in back}
+
+
+def _roles(spec: Json) -> list[Role]:
+    return msgspec.convert(spec, RbgSpec).roles

@@ -231,7 +231,8 @@ async def test_a_deployment_and_a_stateful_set_move_in_step(space: Space) -> Non
         await change(space, update("engine:2"))
         await group_settled(space)
         await group_until(space, "llm", _completed, "it to be completed")
-    check_bounds(course(watched, {"prefill": 20, "decode": 10}, old), skew=10, unavailable=10)
+    moments = course(watched, {"prefill": 20, "decode": 10}, old)
+    check_bounds(moments, skew=10, unavailable=10, deployments=["prefill"])
     [left] = await names_of(space, DEPLOYMENTS)
     assert left.startswith("llm-prefill-")
     assert len(await role_pods(space, "prefill")) == 20

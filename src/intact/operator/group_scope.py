@@ -26,10 +26,10 @@ from intact.budget.group_status import (
 from intact.budget.groups import Family, Source, template_of
 from intact.budget.pdb import DELETION_TIMEOUT, parse_time
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
+from intact.kube.errors import Conflict, NotFound, TooManyRequests
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PDBS, PODS
+from intact.kube.resources import PDBS
 from intact.kube.store import Key, key_of
 from intact.model.group_ledger import GroupLedger
 from intact.model.meta import OwnerReference
@@ -37,6 +37,7 @@ from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.gating import PROBE_CAUSE
 from intact.operator.group_sources import GroupSources
+from intact.operator.looking_again import Behind, versions_now
 from intact.operator.pdb_events import PdbEvents
 from intact.operator.pdb_index import Entry, PdbIndex
 from intact.operator.pdb_status import replicas_text, status_patch
@@ -54,10 +55,6 @@ _LATER = 5.0
 _MOMENT = timedelta(seconds=10)
 _ATTEMPTS = 5
 _MARGIN = 0.01
-
-
-class Behind(KubeError):
-    """The local store is older than what an earlier recount or the gate has looked at."""
 
 
 class GroupScope:
@@ -229,14 +226,7 @@ class GroupScope:
             self._now(),
             ask,
         )
-        versions: dict[str, str] = {}
-        for pod in waiting:
-            try:
-                found = await self._client.get(PODS, pod.metadata.name, namespace)
-            except NotFound:
-                continue
-            versions[found.metadata.uid] = found.metadata.resource_version
-        return versions
+        return await versions_now(self._client, waiting)
 
     def _forget_evicted(self, counts: GroupCounts, found: Recounted, now: datetime) -> None:
         """What was seen to go is kept in mind for as long as its entry may yet be seen."""

@@ -268,9 +268,7 @@ class RbgReconciler:
             )
         except _REFUSALS as error:
             problems.append(str(error))
-        coordinated = {
-            name: orders for each in driven.values() for name, orders in each.orders.items()
-        }
+        coordinated = _orders(driven.values())
         for name, work in works.items():
             work.message = self._waits_for(group, work, works)
             if work.message:
@@ -396,9 +394,7 @@ class RbgReconciler:
         self, group: RoleBasedGroup, works: Mapping[str, Work], driven: Mapping[str, Driven]
     ) -> None:
         """Delete what the group owns and does not want any more."""
-        coordinated = {
-            name: orders for each in driven.values() for name, orders in each.orders.items()
-        }
+        coordinated = _orders(driven.values())
         for kind, reflector in self._stores.workloads.items():
             for one in self._stores.owned(reflector, group):
                 if one.metadata.deletion_timestamp is not None:
@@ -520,6 +516,11 @@ class RbgReconciler:
             uid=meta.uid,
         )
         self._events.record(reference, type_, reason, message)
+
+
+def _orders(driven: Iterable[Driven]) -> dict[str, list[WorkloadOrder]]:
+    """By role."""
+    return {name: orders for each in driven for name, orders in each.orders.items()}
 
 
 def _is_observed(kind: str, workload: RoleWorkload) -> bool:

@@ -13,17 +13,17 @@ import msgspec
 from intact.budget import conditions
 from intact.budget.recount import Expectation, is_current, next_expiry, recount, unseen
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.errors import Conflict, NotFound
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS
 from intact.kube.store import Key
 from intact.model.event import ObjectReference
 from intact.model.meta import Condition
 from intact.model.pod import Pod
 from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
 from intact.operator.expectations import Expectations
+from intact.operator.looking_again import Behind, versions_now
 from intact.operator.pub_index import Entry, PubIndex
 from intact.operator.pub_status import read_again, store_status
 
@@ -35,10 +35,6 @@ _LOOK_AGAIN = 1.0
 """Seconds after which a store that was behind is looked at again."""
 _ASK_AGAIN = 15.0
 """Seconds after which an owner is asked again how many pods it wants."""
-
-
-class Behind(KubeError):
-    """The local store is older than what an earlier recount or the gate has looked at."""
 
 
 class Recounter:
@@ -151,14 +147,7 @@ class Recounter:
             self._now(),
             ask,
         )
-        versions: dict[str, str] = {}
-        for pod in waiting:
-            try:
-                found = await self._client.get(PODS, pod.metadata.name, namespace)
-            except NotFound:
-                continue
-            versions[found.metadata.uid] = found.metadata.resource_version
-        return versions
+        return await versions_now(self._client, waiting)
 
     def _conditions(self, entry: Entry, problem: str) -> list[Condition]:
         namespace = entry.key[0]

@@ -92,7 +92,7 @@ class Decision:
     reason: Reason
     message: str = ""
     status: PubStatus | None = None
-    """What must be stored before the allowance counts; None if nothing has to be."""
+    """What must be stored, written out, before the allowance counts; None if nothing has to be."""
 
 
 def decide(
@@ -122,25 +122,27 @@ def decide(
         return Decision(
             True,
             Reason.RECORDED,
-            status=None if stands and not updates else _with(status, written),
+            status=None if stands and not updates else status.with_ledger(written),
         )
     if any(owner in ledger.released for owner in pod.owners):
-        return Decision(True, Reason.RELEASED, status=_with(status, written))
+        return Decision(True, Reason.RELEASED, status=status.with_ledger(written))
     if not pod.available:
         late = updates or operation is Operation.EVICT
         if late and pod.as_of not in (None, ledger.seen):
             return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
-        return Decision(True, Reason.NOT_AVAILABLE, status=_with(status, written) if late else None)
+        return Decision(
+            True, Reason.NOT_AVAILABLE, status=status.with_ledger(written) if late else None
+        )
     if pod.group is not None:
         if pod.group in ledger.unavailable_groups:
-            return Decision(True, Reason.GROUP_UNAVAILABLE, status=_with(status, written))
+            return Decision(True, Reason.GROUP_UNAVAILABLE, status=status.with_ledger(written))
         surplus = ledger.surplus.get(pod.group, 0)
         if surplus and live_without == live_available:
             left = {**ledger.surplus, pod.group: surplus - 1}
             written = msgspec.structs.replace(
                 written, surplus={group: count for group, count in left.items() if count}
             )
-            return Decision(True, Reason.SURPLUS, status=_with(status, written))
+            return Decision(True, Reason.SURPLUS, status=status.with_ledger(written))
     return _spend(budget, pod, written, live_available)
 
 
@@ -162,7 +164,7 @@ def _spend(
         current_available=max(0, status.current_available - 1),
         unavailable_replicas=status.unavailable_replicas + 1,
     )
-    return Decision(True, Reason.BUDGET, status=_with(spent, written))
+    return Decision(True, Reason.BUDGET, status=spent.with_ledger(written))
 
 
 def _recorded(ledger: Ledger, pod: Subject, operation: Operation, now: datetime) -> Ledger:
@@ -195,17 +197,16 @@ def _marked_again(
     return marks
 
 
-def _with(status: PubStatus, ledger: Ledger) -> PubStatus:
-    return msgspec.structs.replace(status, **names_by_operation(ledger)).with_ledger(ledger)
-
-
-def names_by_operation(ledger: Ledger) -> dict[str, dict[str, str]]:
-    """`disruptedPods` and `unavailablePods`, as OpenKruise shows them: names and times."""
+def written_out(status: PubStatus) -> PubStatus:
+    """As it is stored: with the text of its ledger, and with `disruptedPods` and `unavailablePods`,
+    as OpenKruise shows them: names and times."""
     disrupted: dict[str, str] = {}
     updated: dict[str, str] = {}
+    ledger = status.ledger
     for record in ledger.pods.values():
         (updated if record.operation == Operation.UPDATE else disrupted)[record.name] = record.at
-    return {"disrupted_pods": disrupted, "unavailable_pods": updated}
+    shown = msgspec.structs.replace(status, disrupted_pods=disrupted, unavailable_pods=updated)
+    return shown.with_ledger(ledger).with_text()
 
 
 def is_expired(record: LedgerRecord, now: datetime) -> bool:

@@ -15,7 +15,7 @@ from datetime import datetime
 from intact.budget import changes, pods
 from intact.budget.amounts import desired_available
 from intact.budget.counts import Counts
-from intact.budget.ledger import Operation, expires_at, is_expired, names_by_operation
+from intact.budget.ledger import Operation, expires_at, is_expired, written_out
 from intact.model.pod import Pod
 from intact.model.pub import Ledger, LedgerRecord, PodUnavailableBudget, PubSpec, PubStatus
 
@@ -112,17 +112,15 @@ def recount(
         released=list(expectation.released),
         seen=seen,
     )
-    names = names_by_operation(ledger)
-    return PubStatus(
+    status = PubStatus(
         observed_generation=budget.metadata.generation,
         unavailable_allowed=allowed,
         current_available=counts.available,
         desired_available=desired,
         total_replicas=total,
         unavailable_replicas=max(0, total - counts.available),
-        disrupted_pods=names["disrupted_pods"],
-        unavailable_pods=names["unavailable_pods"],
-    ).with_ledger(ledger)
+    )
+    return written_out(status.with_ledger(ledger))
 
 
 def _total_before(budget: PodUnavailableBudget, expectation: Expectation) -> int:

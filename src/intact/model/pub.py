@@ -92,13 +92,22 @@ class PubStatus(View, dict=True, gc=True):
             return UNREADABLE
 
     def with_ledger(self, ledger: Ledger) -> "PubStatus":
-        text = msgspec.json.encode(ledger).decode()
-        made = msgspec.structs.replace(self, ledger_text=text)
+        """Its text is not written yet: many decisions may go into one write."""
+        made = msgspec.structs.replace(self, ledger_text=_UNWRITTEN)
         made.__dict__["ledger"] = ledger
+        return made
+
+    def with_text(self) -> "PubStatus":
+        """With the ledger written out, as it is stored."""
+        text = msgspec.json.encode(self.ledger).decode()
+        made = msgspec.structs.replace(self, ledger_text=text)
+        made.__dict__["ledger"] = self.ledger
         return made
 
 
 _LEDGER = msgspec.json.Decoder(Ledger)
+_UNWRITTEN = "unwritten"
+"""Not JSON: whoever reads it by mistake allows nothing."""
 
 
 class PodUnavailableBudget(View):

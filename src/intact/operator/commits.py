@@ -16,7 +16,7 @@ from intact.budget.ledger import Decision, Operation, Reason, Subject, decide
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.store import Key
-from intact.model.pub import PodUnavailableBudget
+from intact.model.pub import PodUnavailableBudget, PubStatus
 from intact.operator.pub_index import Entry, PubIndex
 from intact.operator.pub_status import read_again, store_status
 
@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 _ATTEMPTS = 20
 _PAUSE = 0.02
 """Seconds between two commits of a budget that many ask for, so that more of them share one."""
+_MORE = 0.005
+_MOST = 0.025
+"""Seconds: the first of a burst waits for those right behind it, as long as any come and at most so
+long. Otherwise it has a write of its own, and all the others wait for that one."""
 FREE = Decision(True, Reason.RELEASED)
 
 
@@ -54,13 +58,30 @@ class Commits:
     async def commit(self, key: Key, subject: Subject, operation: Operation) -> Decision:
         """Decide, and return once what was decided is stored."""
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key, []).append(_Waiting(subject, operation, answer))
+        self._wait(key, [_Waiting(subject, operation, answer)])
+        return await answer
+
+    async def store_with(self, entry: Entry, base: PodUnavailableBudget, status: PubStatus) -> None:
+        """Store a recount, and in the same write all that waits for the budget. The caller holds
+        `entry.writing`."""
+        batch = self._waiting.pop(entry.key, [])
+        try:
+            decisions = await self._write(entry, base, status, batch)
+        except BaseException:
+            self._wait(entry.key, batch)
+            raise
+        _answer(batch, decisions)
+
+    def _wait(self, key: Key, batch: list[_Waiting]) -> None:
+        if not batch:
+            return
+        self._waiting.setdefault(key, []).extend(batch)
         if key not in self._workers:
             self._workers[key] = asyncio.create_task(self._work(key), name=f"commit {key}")
-        return await answer
 
     async def _work(self, key: Key) -> None:
         try:
+            await self._gather(key)
             while key in self._waiting:
                 batch: list[_Waiting] = []
                 try:
@@ -76,6 +97,12 @@ class Commits:
             for waiting in self._waiting.pop(key, ()):
                 waiting.answer.cancel()
 
+    async def _gather(self, key: Key) -> None:
+        clock = asyncio.get_running_loop().time
+        known, until = 0, clock() + _MOST
+        while known < (known := len(self._waiting.get(key, ()))) and clock() < until:
+            await asyncio.sleep(_MORE)
+
     def _takes_turns(self, key: Key) -> bool:
         entry = self._index.entries.get(key)
         return entry is not None and entry.turn.is_shared
@@ -86,21 +113,19 @@ class Commits:
             decisions = await self._store(key, batch)
         except KubeError as error:
             decisions = [_unwritable(key, error)] * len(batch)
-        for waiting, decision in zip(batch, decisions, strict=True):
-            if not waiting.answer.done():
-                waiting.answer.set_result(decision)
+        _answer(batch, decisions)
 
     async def _store(self, key: Key, batch: list[_Waiting]) -> list[Decision]:
         for _ in range(_ATTEMPTS):
-            batch += self._waiting.pop(key, ())
             entry = self._index.entries.get(key)
             if entry is None:
+                batch += self._waiting.pop(key, ())
                 return [FREE] * len(batch)
             async with entry.writing:
                 await entry.turn.come()
                 batch += self._waiting.pop(key, ())
                 try:
-                    return await self._attempt(entry, batch)
+                    return await self._write(entry, entry.budget, entry.budget.status, batch)
                 except NotFound:
                     return [FREE] * len(batch)
                 except Conflict:
@@ -111,18 +136,22 @@ class Commits:
                     return [FREE] * len(batch)
         return [_contended(key)] * len(batch)
 
-    async def _attempt(self, entry: Entry, batch: list[_Waiting]) -> list[Decision]:
-        budget = base = entry.budget
+    async def _write(
+        self, entry: Entry, base: PodUnavailableBudget, status: PubStatus, batch: list[_Waiting]
+    ) -> list[Decision]:
+        """Decide on this status, and store what comes of it if it is not the one that is there."""
+        budget = msgspec.structs.replace(base, status=status)
         decisions = []
         for waiting in batch:
             decision = self._decide(entry, budget, waiting.subject, waiting.operation)
             decisions.append(decision)
             if decision.status is not None:
                 budget = msgspec.structs.replace(budget, status=decision.status)
-        if budget is not base:
+        if budget.status is not base.status:
             await store_status(self._client, entry, base, budget.status)
+        if recorded := sum(decision.status is not None for decision in decisions):
             self.commits += 1
-            self.committed += sum(decision.status is not None for decision in decisions)
+            self.committed += recorded
         return decisions
 
     def _decide(
@@ -133,6 +162,12 @@ class Commits:
         live = entry.counts.available_without(unknown)
         without = entry.counts.available_without([*unknown, subject.uid])
         return decide(budget, subject, operation, self._now(), live, without)
+
+
+def _answer(batch: list[_Waiting], decisions: list[Decision]) -> None:
+    for waiting, decision in zip(batch, decisions, strict=True):
+        if not waiting.answer.done():
+            waiting.answer.set_result(decision)
 
 
 def _unwritable(key: Key, error: KubeError) -> Decision:

@@ -71,6 +71,7 @@ class PubReplica:
         self.recounter = Recounter(
             client,
             self.index,
+            self.commits,
             Expectations(client, self.index, self.workloads),
             self.pods,
             self.events,

@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 
+from intact.budget.ledger import written_out
 from intact.kube.client import Client
 from intact.kube.resources import PUBS
 from intact.model.pub import PodUnavailableBudget, PubStatus
@@ -15,6 +16,7 @@ async def store_status(
 ) -> None:
     """A compare-and-swap on the version that the status was made from."""
     meta = base.metadata
+    status = written_out(status)
     clock = asyncio.get_running_loop().time
     begun = clock()
     stored = await client.update(

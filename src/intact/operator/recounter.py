@@ -1,7 +1,8 @@
 """The leader's work on budgets: count again, write the counters, clear the ledger.
 
 One status write for each change that is seen, and none where nothing has changed. Pod events are
-gathered for a moment before a budget is counted: a drain brings many at once.
+gathered for a moment before a budget is counted: a drain brings many at once. What waits at the
+gate meanwhile goes into the same write.
 """
 
 import logging
@@ -22,10 +23,11 @@ from intact.model.event import ObjectReference
 from intact.model.meta import Condition
 from intact.model.pod import Pod
 from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
+from intact.operator.commits import Commits
 from intact.operator.expectations import Expectations
 from intact.operator.looking_again import Behind, versions_now
 from intact.operator.pub_index import Entry, PubIndex
-from intact.operator.pub_status import read_again, store_status
+from intact.operator.pub_status import read_again
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,7 @@ class Recounter:
         self,
         client: Client,
         index: PubIndex,
+        commits: Commits,
         expectations: Expectations,
         pods: Reflector[Pod],
         events: EventRecorder,
@@ -55,6 +58,7 @@ class Recounter:
         self.conflicts = 0
         self._client = client
         self._index = index
+        self._commits = commits
         self._expectations = expectations
         self._pods = pods
         self._events = events
@@ -80,6 +84,7 @@ class Recounter:
         expectation = await self._expectations.of(entry)
         versions = await self._read_overdue(entry)
         async with entry.writing:
+            await entry.turn.come()
             try:
                 await self._write(entry, expectation, versions)
             except Conflict:
@@ -125,7 +130,7 @@ class Recounter:
         if expectation.problem:
             self._queue.add_after(entry.key, _ASK_AGAIN)
         if _differs(budget.status, status) and self._leads():
-            await store_status(self._client, entry, budget, status)
+            await self._commits.store_with(entry, budget, status)
             self.writes += 1
         for name in overdue:
             self._report_not_deleted(budget, name)

@@ -10,8 +10,8 @@ import asyncio
 _PATIENCE = 3
 """How many times in a row nobody may come before this replica takes itself to be alone."""
 _SHORTEST = 0.02
-_LONGEST = 0.1
-"""Seconds to wait for another; in between, as long as three writes take."""
+_LONGEST = 0.3
+"""Seconds to wait for another; in between, as long as four writes take."""
 
 
 class Turn:
@@ -43,7 +43,7 @@ class Turn:
         """Wait until it is this replica's turn, but not for long."""
         if self.is_shared and not self._others.is_set():
             try:
-                async with asyncio.timeout(min(max(3 * self._took, _SHORTEST), _LONGEST)):
+                async with asyncio.timeout(min(max(4 * self._took, _SHORTEST), _LONGEST)):
                     await self._others.wait()
             except TimeoutError:
                 self._patience -= 1

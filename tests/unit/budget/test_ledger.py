@@ -20,6 +20,7 @@ from intact.budget.ledger import (
     expires_at,
     is_expired,
     timestamp,
+    written_out,
 )
 from intact.model.meta import ObjectMeta
 from intact.model.pub import (
@@ -83,7 +84,7 @@ def stored(old: PodUnavailableBudget, decision: Decision) -> PodUnavailableBudge
     """The budget once the decision is stored."""
     if decision.status is None:
         return old
-    return msgspec.structs.replace(old, status=decision.status)
+    return msgspec.structs.replace(old, status=written_out(decision.status))
 
 
 def ask(

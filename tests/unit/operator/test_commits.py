@@ -5,9 +5,11 @@ import json
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
 from intact.budget.ledger import Operation, Reason, Subject
+from intact.kube.errors import Conflict
 from intact.kube.memory import Moment
 from intact.kube.transport import Request
 from tests.unit.kube.simulated import simulated
@@ -85,6 +87,48 @@ async def test_who_loses_the_race_decides_again_on_the_fresh_budget() -> None:
         assert two.conflicts == 1
         third = await two.commit(key, subject(scene, "p-0"), Operation.EVICT)
         assert third.reason is Reason.RECORDED
+
+
+@simulated
+async def test_a_recount_stores_what_waits_in_its_own_write() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        commits, entry = scene.replica.commits, scene.replica.index.entries[NS, "b"]
+        asked = [
+            asyncio.create_task(commits.commit((NS, "b"), subject(scene, name), Operation.DELETE))
+            for name in names[:2]
+        ]
+        await asyncio.sleep(0)
+        async with entry.writing:
+            counted = msgspec.structs.replace(entry.budget.status)
+            await commits.store_with(entry, entry.budget, counted)
+        version = scene.stored().metadata.resource_version
+        reasons = [(await one).reason for one in asked]
+        assert reasons == [Reason.BUDGET, Reason.EXHAUSTED]
+        assert (commits.commits, commits.committed) == (1, 1)
+        assert scene.stored().metadata.resource_version == version
+        assert scene.status().ledger.pods.keys() == {subject(scene, names[0]).uid}
+
+
+@simulated
+async def test_what_waits_for_a_recount_that_is_not_stored_is_decided_by_itself() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        commits, entry = scene.replica.commits, scene.replica.index.entries[NS, "b"]
+        scene.faults.hold_watches()
+        base = entry.budget
+        await scene.client.patch(
+            BUDGETS, {"status": {"unavailableAllowed": 0}}, "b", NS, subresource="status"
+        )
+        asked = asyncio.create_task(
+            commits.commit((NS, "b"), subject(scene, names[0]), Operation.DELETE)
+        )
+        await asyncio.sleep(0)
+        async with entry.writing:
+            with pytest.raises(Conflict):
+                await commits.store_with(entry, base, msgspec.structs.replace(base.status))
+            assert not asked.done()
+        assert (await asked).reason is Reason.EXHAUSTED
 
 
 @simulated

@@ -189,7 +189,9 @@ def _of_budgets(pub: PubReplica) -> Iterable[Metric]:
 
 def _of_work(pub: PubReplica) -> Iterable[Metric]:
     commits, recounter = pub.commits, pub.recounter
-    yield _counter("intact_gate_commits", "Writes of the gate to budgets.", commits.commits)
+    yield _counter(
+        "intact_gate_commits", "Writes to budgets that carried admissions.", commits.commits
+    )
     yield _counter(
         "intact_gate_committed_admissions",
         "Admissions stored by those writes.",

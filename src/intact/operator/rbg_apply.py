@@ -5,8 +5,7 @@ What cannot be done of one role, or must wait, holds up no other.
 
 from collections.abc import Callable, Mapping
 
-from intact.kube.errors import BadRequest, Forbidden, Invalid, ServerError
-from intact.kube.memory.patches import PatchError
+from intact.kube.errors import BadRequest, Forbidden, Invalid, PatchError, ServerError
 from intact.kube.store import Key
 from intact.model.rbg import RoleBasedGroup
 from intact.operator import rbg_objects as objects

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 from bench import bars, table
 from bench.bars import Bar
@@ -18,6 +17,7 @@ from bench.child import BenchError
 from bench.pods import readiness
 from bench.pub_setup import all_of, fill, pod_name
 from bench.replica import Replica
+from bench.result import Result
 from bench.table import Row, count, megabytes, seconds
 from bench.usage import Usage, usage
 from devcluster.cluster import Cluster
@@ -42,22 +42,6 @@ MIN_AVAILABLE = "50%"
 FLAGS = {CONTROLLER_MANAGER: ["--controllers=disruption-controller"]}
 _NAMESPACE = "team"
 _ALL_PODS = untyped("", "v1", "pods", "Pod")
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What one contestant took at one size."""
-
-    begun: Usage
-    ended: Usage
-    events: int
-    writes: int
-    behind: float
-    """Seconds from the answer to the last change until every budget shows it."""
-
-    @property
-    def cpu_per_event(self) -> float:
-        return (self.ended.cpu - self.begun.cpu) / self.events
 
 
 def main() -> int:

@@ -16,8 +16,8 @@ from bench.child import BenchError
 from bench.pods import readiness
 from bench.pub_setup import all_of, fill, pod_name, protect, until_all, works
 from bench.replica import Replica, with_gate
+from bench.result import Result
 from bench.table import Row, count, megabytes, seconds
-from bench.usage import Usage
 from devcluster.cluster import Cluster
 from devcluster.components import CONTROLLER_MANAGER, KWOK, SCHEDULER
 from devcluster.errors import DevclusterError
@@ -38,21 +38,9 @@ _WRITES = "intact_recount_writes_total"
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What one size took."""
-
+class FromStart(Result):
     first_status: float
     """Seconds from the start of the process until every budget has its correct status."""
-    begun: Usage
-    ended: Usage
-    events: int
-    writes: float
-    behind: float
-    """Seconds from the answer to the last change until every budget shows it."""
-
-    @property
-    def cpu_per_event(self) -> float:
-        return (self.ended.cpu - self.begun.cpu) / self.events
 
 
 def main() -> int:
@@ -92,7 +80,7 @@ def main() -> int:
     return 0 if bar.passed else 1
 
 
-async def measure(cluster: Cluster, budgets: int, events: int) -> Result:
+async def measure(cluster: Cluster, budgets: int, events: int) -> FromStart:
     pods = budgets * PODS_EACH
     ports = Ports()
     try:
@@ -108,7 +96,7 @@ async def measure(cluster: Cluster, budgets: int, events: int) -> Result:
         ports.release()
 
 
-async def _run(client: Client, replica: Replica, pods: int, events: int) -> Result:
+async def _run(client: Client, replica: Replica, pods: int, events: int) -> FromStart:
     started = time.monotonic()
     _progress("waiting for the first correct status of all budgets")
     await until_all(client, _NAMESPACE, _has([0] * (pods // PODS_EACH)), within=300)
@@ -143,7 +131,8 @@ async def _run(client: Client, replica: Replica, pods: int, events: int) -> Resu
     if after[_LISTS] != before[_LISTS]:
         # Whoever lost its watch and listed again has not seen every change.
         raise BenchError("the pods were listed again in the middle of the changes")
-    return Result(first_status, begun, ended, events, after[_WRITES] - before[_WRITES], behind)
+    writes = after[_WRITES] - before[_WRITES]
+    return FromStart(begun, ended, events, writes, behind, first_status)
 
 
 def _spread(place: int, pods: int) -> int:

@@ -134,7 +134,8 @@ async def _versions(space: Space) -> dict[str, str]:
 
 
 async def test_foreign_edits_are_repaired_and_others_fields_are_left(space: Space) -> None:
-    await space.create(GROUPS, group("llm", role("prefill", 2), role("decode", 1)))
+    decode = role("decode", 1, servicePorts=[{"name": "http", "port": 80}])
+    await space.create(GROUPS, group("llm", role("prefill", 2), decode))
     await group_settled(space)
     for patch in (
         {"spec": {"replicas": 5}},
@@ -145,22 +146,30 @@ async def test_foreign_edits_are_repaired_and_others_fields_are_left(space: Spac
             STATEFUL_SETS, patch, "llm-prefill", space.namespace, type=PatchType.STRATEGIC
         )
         await eventually(lambda: _prefill(space), _is_as_wanted, f"{patch} to be undone")
-    await space.client.patch(
-        SERVICES, {"spec": {"selector": None}}, "s-llm-decode", space.namespace
-    )
-    await space.client.patch(CONFIG_MAPS, {"data": {"config.yaml": "x"}}, "llm", space.namespace)
 
-    async def services() -> tuple[Json, Json]:
-        service = await space.client.get(SERVICES, "s-llm-decode", space.namespace)
-        return service, await space.client.get(CONFIG_MAPS, "llm", space.namespace)
+    async def service() -> Json:
+        found: Json = await space.client.get(SERVICES, "s-llm-decode", space.namespace)
+        return found
 
-    await eventually(
-        services,
-        lambda found: (
-            bool(found[0]["spec"].get("selector")) and found[1]["data"]["config.yaml"] != "x"
-        ),
-        "Service and ConfigMap to be as they were",
+    async def config() -> Json:
+        found: Json = await space.client.get(CONFIG_MAPS, "llm", space.namespace)
+        return found
+
+    as_it_was = (await service())["spec"]
+    for spec in (
+        {"selector": None},
+        {"selector": {"app": "evil"}},
+        {"ports": None},
+        {"ports": [{"name": "http", "port": 81}]},
+    ):
+        await space.client.patch(SERVICES, {"spec": spec}, "s-llm-decode", space.namespace)
+        await eventually(service, lambda found: found["spec"] == as_it_was, f"{spec} to be undone")
+    data = {"data": {"config.yaml": "x", "more": "x"}}
+    await space.client.patch(CONFIG_MAPS, data, "llm", space.namespace)
+    found = await eventually(
+        config, lambda found: found["data"]["config.yaml"] != "x", "the addresses to be back"
     )
+    assert found["data"]["more"] == "x"
     # What we do not say is not ours.
     others = {"metadata": {"annotations": {"team": "red"}}, "spec": {"revisionHistoryLimit": 3}}
     await space.client.patch(STATEFUL_SETS, others, "llm-prefill", space.namespace)

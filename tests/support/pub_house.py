@@ -76,21 +76,23 @@ class House:
 
     def open(self) -> None:
         self.cluster.open()
-        self._bind = f"127.0.0.1:{self._ports.reserve()}"
+        self.bind = f"127.0.0.1:{self._ports.reserve()}"
 
     def close(self, *, failed: bool) -> None:
         self.stop()
         self.cluster.close(failed=failed)
         self._ports.release()
 
+    def start(self, log: Path) -> Replica:
+        arguments = ("--install", "--webhook-bind", self.bind)
+        return Replica(self.cluster.kubeconfig, log, *arguments)
+
     def restore(self) -> None:
         """Two replicas that are ready, one of which leads."""
         self.replicas = [each for each in self.replicas if each.process.poll() is None]
         while len(self.replicas) < 2:
             self._started += 1
-            log = self.cluster.logs / f"intact-{self._started}.log"
-            arguments = ("--install", "--webhook-bind", self._bind)
-            self.replicas.append(Replica(self.cluster.kubeconfig, log, *arguments))
+            self.replicas.append(self.start(self.cluster.logs / f"intact-{self._started}.log"))
         wait_for(lambda: all(each.is_ready() for each in self.replicas), "both to be ready")
         wait_for(lambda: any(each.leads() for each in self.replicas), "one of them to lead")
 

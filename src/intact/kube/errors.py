@@ -17,6 +17,10 @@ class ConfigError(KubeError):
     """The kubeconfig, the in-cluster files or a credential plugin cannot be used."""
 
 
+class PatchError(KubeError):
+    """The patch does not fit the document."""
+
+
 class Unreachable(KubeError):
     """No answer: the connection could not be made, broke or timed out.
 

@@ -15,8 +15,10 @@ Json = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
 OWNERS_ROLE = "intact-owners"
 OWNERS_LABEL = "intact.dev/aggregate-to-owners"
-READ = ["get", "list", "watch"]
-WRITE = ["create", "patch", "delete"]
+FOLLOW = ["list", "watch"]
+READ = ["get", *FOLLOW]
+APPLY = ["create", "patch"]
+WRITE = [*APPLY, "delete"]
 REGISTRATIONS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
 
 
@@ -31,7 +33,6 @@ def access(namespace: str) -> list[Json]:
                 "clusterRoleSelectors": [{"matchLabels": {OWNERS_LABEL: "true"}}],
             },
         },
-        _leader_worker_sets(),
         _role("Role", OPERATOR, namespace, _own_rules()),
         _binding("ClusterRoleBinding", OPERATOR, OPERATOR, namespace),
         _binding("ClusterRoleBinding", OWNERS_ROLE, OWNERS_ROLE, namespace),
@@ -43,19 +44,20 @@ def _cluster_rules() -> list[Json]:
     return [
         _rule("", ["pods", "replicationcontrollers"], READ),
         # The label that sends a namespace's pods through the gate.
-        _rule("", ["namespaces"], [*READ, "patch"]),
+        _rule("", ["namespaces"], [*FOLLOW, "patch"]),
         _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
         _rule("batch", ["jobs"], READ),
         _rule("*", ["*/scale"], ["get"]),
         # What a RoleBasedGroup owns: server-side apply is a patch, and creates what is not there.
         _rule("apps", ["deployments", "statefulsets"], WRITE),
         _rule("apps", ["controllerrevisions"], [*READ, *WRITE]),
-        _rule("", ["configmaps", "services"], [*READ, *WRITE]),
+        _rule("", ["services"], [*READ, *WRITE]),
+        _rule("", ["configmaps"], [*READ, *APPLY]),
         _rule("workloads.x-k8s.io", ["rolebasedgroups"], [*READ, "patch"]),
         _rule("workloads.x-k8s.io", ["rolebasedgroups/status"], ["update"]),
         # Its finalizers: for owner references that block its deletion.
         _rule("workloads.x-k8s.io", ["rolebasedgroups/finalizers"], ["update"]),
-        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*FOLLOW, *WRITE]),
         _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
         _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
         # The revision that routers read on a pod.
@@ -63,10 +65,10 @@ def _cluster_rules() -> list[Json]:
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
         _rule("policy", ["poddisruptionbudgets"], READ),
-        _rule("policy", ["poddisruptionbudgets/status"], ["update", "patch"]),
+        _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
         # The condition DisruptionTarget of pods that were not evicted after all.
         _rule("", ["pods/status"], ["patch"]),
-        _rule("scheduling.k8s.io", ["podgroups", "workloads"], READ),
+        _rule("scheduling.k8s.io", ["podgroups", "workloads"], FOLLOW),
         # Rollouts; and as a dry run: whether a namespace's pods are really gated.
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
@@ -77,17 +79,6 @@ def _cluster_rules() -> list[Json]:
             "resourceNames": [registration.NAME],
         },
     ]
-
-
-def _leader_worker_sets() -> Json:
-    role = _role(
-        "ClusterRole",
-        "intact-owners-leaderworkerset",
-        "",
-        [_rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], READ)],
-    )
-    role["metadata"]["labels"][OWNERS_LABEL] = "true"
-    return role
 
 
 def _own_rules() -> list[Json]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import KubeError, NotFound
+from intact.kube.errors import Invalid, KubeError, NotFound
 from intact.kube.resources import Resource
 from intact.model.meta import ObjectMeta
 from intact.model.pod import PodMeta
@@ -85,13 +85,27 @@ class Applier:
         now = asyncio.get_running_loop().time()
         if before is not None and before.digest == digest and now - before.at < BETWEEN_REPAIRS:
             raise TooSoon(f"{resource.kind} {name} is changed again and again by somebody else")
-        answer = await self._client.patch(
-            resource, body, name, namespace, type=PatchType.APPLY, force=True
-        )
-        self.writes += 1
+        try:
+            answer = await self._send(resource, body)
+        except Invalid:
+            if not isinstance(live, Service) or before is None or before.digest != digest:
+                raise
+            # It was valid before. A port that somebody has given another number is another port,
+            # which apply leaves in place, and of whose name there may be one only.
+            await self._client.patch(resource, {"spec": {"ports": None}}, name, namespace)
+            self.writes += 1
+            answer = await self._send(resource, body)
         meta = answer.metadata
         self._applied[key] = _Applied(digest, meta.uid, meta.generation, now)
         self._answers[key] = answer
+        return answer
+
+    async def _send(self, resource: Resource[T], body: Json) -> T:
+        meta = body["metadata"]
+        answer = await self._client.patch(
+            resource, body, meta["name"], meta["namespace"], type=PatchType.APPLY, force=True
+        )
+        self.writes += 1
         return answer
 
 
@@ -112,8 +126,10 @@ def _is_as_left(before: _Applied, digest: str, body: Json, live: Owned) -> bool:
     if not wanted.get("annotations", {}).items() <= meta.annotations.items():
         return False
     if isinstance(live, Service):
-        return _contains(live.spec, body["spec"])
-    return not isinstance(live, ConfigMap) or live.data == body["data"]
+        # The selector is one value: a label more would leave the Service without pods.
+        same = live.spec.get("selector") == body["spec"]["selector"]
+        return same and _contains(live.spec, body["spec"])
+    return not isinstance(live, ConfigMap) or _contains(live.data, body["data"])
 
 
 def _contains(live: Any, wanted: Any) -> bool:
@@ -123,9 +139,7 @@ def _contains(live: Any, wanted: Any) -> bool:
             key in live and _contains(live[key], value) for key, value in wanted.items()
         )
     if isinstance(wanted, list):
-        return (
-            isinstance(live, list)
-            and len(live) == len(wanted)
-            and all(_contains(*pair) for pair in zip(live, wanted, strict=True))
+        return isinstance(live, list) and all(
+            any(_contains(have, one) for have in live) for one in wanted
         )
     return bool(live == wanted)

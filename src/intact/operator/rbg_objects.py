@@ -71,8 +71,8 @@ def role_labels(group: RoleBasedGroup, role: str) -> dict[str, str]:
 def workload(
     group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload | None, desired: int
 ) -> Json:
-    """`live` is the workload that is there: what cannot change keeps its value. Raises ValueError
-    if the role's patches cannot be applied."""
+    """`live` is the workload that is there: what cannot change keeps its value. Raises
+    `PatchError` if the role's patches cannot be applied."""
     role = order.role
     resource = WORKLOADS[role.workload.kind]
     own = {

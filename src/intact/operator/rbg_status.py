@@ -213,3 +213,8 @@ def batch_states(
             since=old.since if old is not None and same else timestamp(now),
         )
     return found
+
+
+def state_before(group: RoleBasedGroup, coordination: Coordination) -> CoordinationState | None:
+    states = group.status.coordination_state
+    return next((one for one in states if one.name == coordination.name), None)

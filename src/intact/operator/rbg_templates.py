@@ -7,7 +7,7 @@ it may refer to ours and wins over it.
 from typing import Any
 
 # The one implementation of strategic merge patches that there is here.
-from intact.kube.memory.strategic import strategic_merge
+from intact.kube.strategic import strategic_merge
 from intact.model.rbg import Role
 from intact.rollout.names import labels, role_revision_label
 from intact.rollout.validation import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, kind_of

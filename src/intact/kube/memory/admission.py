@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from intact.kube.errors import PatchError
 from intact.kube.memory.failures import Failure, bad_request, internal_error
 from intact.kube.memory.objects import Json, copied, decode, encode
-from intact.kube.memory.patches import PatchError, json_patch
+from intact.kube.memory.patches import json_patch
 from intact.kube.memory.routing import Call
 from intact.kube.memory.selectors import LabelTest, label_selector
 

@@ -13,9 +13,9 @@ from intact.kube.memory.schema import (
     ATOMIC_MAPS,
     GRANULAR_MAPS,
     KEY_DEFAULTS,
-    SETS,
     apply_keys,
 )
+from intact.kube.strategic import SETS
 
 Path: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = frozenset[Path]

@@ -2,11 +2,8 @@
 
 from typing import Any
 
+from intact.kube.errors import PatchError
 from intact.kube.memory.objects import Json, decode, encode
-
-
-class PatchError(Exception):
-    """The patch does not fit the document."""
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from intact.kube.errors import PatchError
 from intact.kube.memory.apply import apply
 from intact.kube.memory.failures import (
     bad_request,
@@ -19,12 +20,12 @@ from intact.kube.memory.failures import (
     wrong_media,
 )
 from intact.kube.memory.objects import Json, decode, encode, metadata, without_nulls
-from intact.kube.memory.patches import PatchError, json_patch, merge_patch
+from intact.kube.memory.patches import json_patch, merge_patch
 from intact.kube.memory.routing import Call
 from intact.kube.memory.state import State
-from intact.kube.memory.strategic import strategic_merge
 from intact.kube.memory.validation import check_name, check_namespace, check_type
 from intact.kube.memory.writes import Transform, owner_of, shapes_of
+from intact.kube.strategic import strategic_merge
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -1,31 +1,11 @@
-"""How the lists and maps of built-in kinds merge, by the name of the field.
+"""How the lists and maps of built-in kinds merge in server-side apply, by the name of the field.
 
 kube-apiserver reads this from its Go types and OpenAPI schema. The names in use here mean the same
 wherever they stand, but for `ports`, which differ between containers and services. The lists of
 custom resources are replaced as a whole.
 """
 
-PATCH_KEYS: dict[str, str] = {
-    "conditions": "type",
-    "containers": "name",
-    "env": "name",
-    "ephemeralContainers": "name",
-    "hostAliases": "ip",
-    "imagePullSecrets": "name",
-    "initContainers": "name",
-    "ownerReferences": "uid",
-    "readinessGates": "conditionType",
-    "resourceClaims": "name",
-    "schedulingGates": "name",
-    "secrets": "name",
-    "taints": "key",
-    "topologySpreadConstraints": "topologyKey",
-    "volumeDevices": "devicePath",
-    "volumeMounts": "mountPath",
-    "volumes": "name",
-    "webhooks": "name",
-}
-"""The merge keys of strategic merge patches."""
+from intact.kube.strategic import PATCH_KEYS
 
 APPLY_KEYS: dict[str, tuple[str, ...]] = {
     **{name: (key,) for name, key in PATCH_KEYS.items()},
@@ -36,9 +16,6 @@ APPLY_KEYS: dict[str, tuple[str, ...]] = {
 
 ATOMIC_LISTS = frozenset({"taints", "readinessGates"})
 """Lists with a patch merge key that server-side apply nevertheless takes as a whole."""
-
-SETS = frozenset({"finalizers"})
-"""Lists of scalars that merge as sets, in both."""
 
 ATOMIC_MAPS = frozenset(
     {
@@ -72,14 +49,6 @@ GRANULAR_MAPS = frozenset(
 """Maps from free keys, as opposed to structs: ownership of the map itself is recorded as well."""
 
 KEY_DEFAULTS: dict[str, str] = {"protocol": "TCP"}
-
-
-def patch_key(name: str, items: list[object]) -> str | None:
-    """The merge key of a list field in a strategic merge patch, if it has one."""
-    if name == "ports":
-        first = next((item for item in items if isinstance(item, dict)), {})
-        return "containerPort" if "containerPort" in first else "port"
-    return PATCH_KEYS.get(name)
 
 
 def apply_keys(name: str, items: list[object]) -> tuple[str, ...] | None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from intact.kube.memory.patches import PatchError, json_patch, merge_patch
+from intact.kube.errors import PatchError
+from intact.kube.memory.patches import json_patch, merge_patch
 
 MERGES: list[tuple[str, Any, Any, Any]] = [
     ("a member is replaced", {"a": "b"}, {"a": "c"}, {"a": "c"}),

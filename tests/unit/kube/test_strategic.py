@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from intact.kube.memory.objects import Json
-from intact.kube.memory.patches import PatchError
-from intact.kube.memory.strategic import strategic_merge
+from intact.kube.errors import PatchError
+from intact.kube.strategic import Json, strategic_merge
 
 
 def containers(*items: Json) -> Json:

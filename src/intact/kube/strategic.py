@@ -1,10 +1,39 @@
-"""Strategic merge patches: lists merge by key, and directives say what a merge cannot."""
+"""Strategic merge patches: lists merge by key, and directives say what a merge cannot.
+
+kube-apiserver reads the keys from its Go types. The names in use here mean the same wherever they
+stand, but for `ports`, which differ between containers and services.
+"""
 
 from typing import Any
 
-from intact.kube.memory.objects import Json
-from intact.kube.memory.patches import PatchError
-from intact.kube.memory.schema import SETS, patch_key
+from intact.kube.errors import PatchError
+
+Json = dict[str, Any]
+
+PATCH_KEYS: dict[str, str] = {
+    "conditions": "type",
+    "containers": "name",
+    "env": "name",
+    "ephemeralContainers": "name",
+    "hostAliases": "ip",
+    "imagePullSecrets": "name",
+    "initContainers": "name",
+    "ownerReferences": "uid",
+    "readinessGates": "conditionType",
+    "resourceClaims": "name",
+    "schedulingGates": "name",
+    "secrets": "name",
+    "taints": "key",
+    "topologySpreadConstraints": "topologyKey",
+    "volumeDevices": "devicePath",
+    "volumeMounts": "mountPath",
+    "volumes": "name",
+    "webhooks": "name",
+}
+"""By which field the items of a list are told apart."""
+
+SETS = frozenset({"finalizers"})
+"""Lists of scalars that merge as sets."""
 
 _DIRECTIVE = "$patch"
 _RETAIN = "$retainKeys"
@@ -54,6 +83,14 @@ def _merged_value(name: str, target: Any, patch: Any) -> Any:
     if isinstance(patch, list):
         return _merged_list(name, target if isinstance(target, list) else [], patch)
     return patch
+
+
+def patch_key(name: str, items: list[object]) -> str | None:
+    """The merge key of a list field in a strategic merge patch, if it has one."""
+    if name == "ports":
+        first = next((item for item in items if isinstance(item, dict)), {})
+        return "containerPort" if "containerPort" in first else "port"
+    return PATCH_KEYS.get(name)
 
 
 def _merged_list(name: str, target: list[Any], patch: list[Any]) -> list[Any]:

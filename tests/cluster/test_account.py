@@ -1,0 +1,328 @@
+"""All of Intact with the rights that its manifests give it, and no others.
+
+After each test nothing that it asked for may have been forbidden (`account_house`).
+"""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from intact.model.rbg import RoleBasedGroup
+from tests.support.account_house import AccountHouse, account_house
+from tests.support.group_space import Groups, condition, open_groups
+from tests.support.objects import PDBS, PODS, Json
+from tests.support.pub_cases import amount
+from tests.support.pub_space import UNREADY, Space, eventually, groups_down, open_space
+from tests.support.rbg_objects import batches, group, kind, role, rolling, template
+from tests.support.rbg_rollout import intact
+from tests.support.rbg_space import (
+    ADAPTERS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    GROUP,
+    GROUPS,
+    REVISION,
+    REVISIONS,
+    ROLE,
+    SERVICES,
+    SETS,
+    STATEFUL_SETS,
+    change,
+    group_settled,
+    group_until,
+    names_of,
+    role_pods,
+)
+from tests.support.sets import install_sets, remove_sets, simulated_sets
+
+OWNED = (STATEFUL_SETS, DEPLOYMENTS, SETS, SERVICES, CONFIG_MAPS, ADAPTERS)
+
+house = pytest.fixture(account_house)
+groups = pytest.fixture(open_groups)
+
+
+@pytest.fixture
+def space(
+    house: AccountHouse, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> Iterator[Space]:
+    yield from open_space(house, runner, request)
+
+
+@pytest.fixture
+def sets(space: Space, runner: asyncio.Runner) -> Iterator[None]:
+    """The CRD of LeaderWorkerSets."""
+    runner.run(install_sets(space.client))
+    yield
+    runner.run(remove_sets(space.client))
+
+
+async def owned(space: Space) -> dict[str, list[str]]:
+    return {each.kind: await names_of(space, each, GROUP) for each in OWNED}
+
+
+async def images(space: Space) -> set[str]:
+    pods = (await space.client.list(PODS, space.namespace, labels=ROLE)).items
+    return {one["spec"]["containers"][0]["image"] for one in pods}
+
+
+@pytest.mark.usefixtures("sets")
+async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Space) -> None:
+    sizes = {"prefill": 4, "router": 2, "decode": 2}
+    body = group(
+        "llm",
+        role("prefill", 4),
+        role("router", 2, **kind("Deployment")),
+        role("decode", 2, leaderWorkerSet={"size": 2}, **kind("LeaderWorkerSet")),
+        coordination=[rolling(*sizes, maxSkew="50%", maxUnavailableRatio="50%")],
+    )
+    async with simulated_sets(space.client, space.namespace):
+        await space.create(GROUPS, body)
+        await group_settled(space)
+        assert await owned(space) == {
+            "StatefulSet": ["llm-prefill"],
+            "Deployment": ["llm-router"],
+            "LeaderWorkerSet": ["llm-decode"],
+            "Service": ["s-llm-prefill", "s-llm-router"],
+            "ConfigMap": ["llm"],
+            "RoleBasedGroupScalingAdapter": ["llm-decode", "llm-prefill", "llm-router"],
+        }
+        await space.events("RoleBasedGroup", "llm", "AllRolesReady")
+
+        await change(
+            space,
+            [
+                {
+                    "op": "replace",
+                    "path": f"/spec/roles/{at}/template",
+                    "value": template("engine:2"),
+                }
+                for at in range(3)
+            ],
+        )
+        found = await group_settled(space)
+        assert await images(space) == {"engine:2"}
+        [state] = found.status.coordination_state
+        assert {one.state for one in state.progress.values()} == {"Completed"}
+
+        for name, replicas in {"prefill": 5, "router": 3, "decode": 3}.items():
+            code, said = await space.kubectl("scale", f"rbgsa/llm-{name}", f"--replicas={replicas}")
+            assert code == 0, said
+        await group_until(space, "llm", lambda one: one.status.ready == "11/11", "all to be scaled")
+
+        code, said = await intact(space, "rbg", "undo", "llm")
+        assert code == 0, said
+        await eventually(
+            lambda: images(space), lambda found: found == {"engine:1"}, "the old image"
+        )
+        await group_settled(space)
+
+        # One role renamed, one of another kind, one gone.
+        workload = kind("Deployment")["workload"]
+        await change(
+            space,
+            [
+                {
+                    "op": "replace",
+                    "path": "/spec/coordination/0/roles",
+                    "value": ["encode", "router"],
+                },
+                {"op": "replace", "path": "/spec/roles/0/name", "value": "encode"},
+                {"op": "replace", "path": "/spec/roles/0/workload", "value": workload},
+                {"op": "remove", "path": "/spec/roles/2"},
+            ],
+        )
+        left = {
+            "StatefulSet": [],
+            "LeaderWorkerSet": [],
+            "Service": ["s-llm-encode", "s-llm-router"],
+            "ConfigMap": ["llm"],
+            "RoleBasedGroupScalingAdapter": ["llm-encode", "llm-router"],
+        }
+        await eventually(
+            lambda: owned(space), lambda found: left.items() <= found.items(), f"only {left}"
+        )
+        await space.events("RoleBasedGroup", "llm", "Removed")
+        assert (await group_settled(space)).status.ready == "8/8"
+
+        await space.client.delete(GROUPS, "llm", space.namespace)
+        await eventually(
+            lambda: owned(space), lambda found: not any(found.values()), "nothing to be left"
+        )
+        # Pods of a kind that has just come are left to the garbage collector's next look at kinds.
+        await space.until(
+            "the pods of stock workloads to be gone",
+            lambda pods: all("decode" in name for name in pods),
+        )
+
+
+async def test_old_revisions_are_removed_and_old_ones_come_back(space: Space) -> None:
+    await space.create(GROUPS, group("llm", role("prefill", 0)))
+    seen = {(await group_settled(space)).status.update_revision}
+
+    def is_new(one: RoleBasedGroup) -> bool:
+        return one.status.update_revision not in seen
+
+    async def use(number: int) -> None:
+        image = template(f"engine:{number}")
+        await change(space, [{"op": "replace", "path": "/spec/roles/0/template", "value": image}])
+
+    for number in range(2, 13):
+        await use(number)
+        found = await group_until(space, "llm", is_new, f"revision {number}")
+        seen.add(found.status.update_revision)
+    await use(8)
+
+    async def numbers() -> list[int]:
+        page = await space.client.list(REVISIONS, space.namespace, labels=REVISION)
+        return sorted(one["revision"] for one in page.items)
+
+    wanted = [3, 4, 5, 6, 7, 9, 10, 11, 12, 13]
+    await eventually(numbers, lambda found: found == wanted, f"the revisions {wanted}")
+
+
+async def test_a_rollout_and_a_drain_under_a_budget(space: Space) -> None:
+    """A spent budget refuses evictions; the pods that were held for them are let go."""
+    labels = {"app": "web", "space": space.namespace}
+    body = template() | {"metadata": {"labels": labels}}
+    both = (role("prefill", 4) | {"template": body}, role("decode", 2) | {"template": body})
+    rules = rolling("prefill", "decode", maxSkew="50%", maxUnavailableRatio="50%")
+    await space.create(GROUPS, group("llm", *both, coordination=[rules]))
+    await group_settled(space)
+    await space.budget(amount(0), unavailable_allowed=0)
+    await change(
+        space,
+        [
+            {
+                "op": "replace",
+                "path": f"/spec/roles/{at}/template/spec/containers/0/image",
+                "value": "engine:2",
+            }
+            for at in range(2)
+        ],
+    )
+
+    def is_refused(one: RoleBasedGroup) -> bool:
+        states = [each.progress.values() for each in one.status.coordination_state]
+        return any("a budget of pod" in role.waiting_for for each in states for role in each)
+
+    await group_until(space, "llm", is_refused, "the rollout to wait for the budget")
+    code, said = await space.kubectl(
+        "patch", "pub", "budget", "--type=merge", '--patch={"spec":{"maxUnavailable":1}}'
+    )
+    assert code == 0, said
+    async with space.drain("node-0") as drain:
+        assert await drain.ended() == 0, drain.said
+    await group_settled(space)
+    assert await images(space) == {"engine:2"}
+
+
+async def test_a_rollout_that_stalls_goes_back(space: Space) -> None:
+    rules = rolling("prefill", "decode", maxSkew="50%", maxUnavailableRatio="50%")
+    end = {"progressDeadlineSeconds": 2, "onFailure": "Rollback"}
+    both = (role("prefill", 2), role("decode", 2))
+    await space.create(GROUPS, group("llm", *both, coordination=[rules], **end))
+    first = (await group_settled(space)).status.update_revision
+    broken = template("engine:2") | {"metadata": {"annotations": {UNREADY: "true"}}}
+    await change(
+        space,
+        [
+            {"op": "replace", "path": f"/spec/roles/{at}/template", "value": broken}
+            for at in range(2)
+        ],
+    )
+    await space.events("RoleBasedGroup", "llm", "RollbackStarted")
+    assert (await group_settled(space)).status.update_revision == first
+    assert await images(space) == {"engine:1"}
+
+
+async def test_batches_have_their_places(space: Space) -> None:
+    body = group(
+        "llm",
+        role("prefill", 4),
+        role("decode", 2, **kind("Deployment")),
+        coordination=[batches({"prefill": 2, "decode": 1})],
+    )
+    await space.create(GROUPS, body)
+    await group_settled(space)
+    places: dict[str, set[str]] = {}
+    for name in ("prefill", "decode"):
+        for pod in await role_pods(space, name):
+            number = pod["metadata"]["labels"]["batch.coordination.workloads.x-k8s.io/batched"]
+            places.setdefault(number, set()).add(pod["spec"]["nodeName"])
+    assert places.keys() == {"0", "1"}
+    assert all(len(nodes) == 1 for nodes in places.values())
+    assert places["0"] != places["1"]
+
+
+async def test_a_drain_under_a_budget_in_groups(space: Space, groups: Groups) -> None:
+    await groups.workload(need=2)
+    need = {"red": 2, "blue": 2}
+    for name in need:
+        await groups.pod_group(name, need=2)
+        await groups.pods_of(name, {f"{name}-0": "node-0", f"{name}-1": "node-1"})
+    await groups.budget(minAvailable=1)
+    found = await groups.counted(allowed=1, healthy=2)
+    assert condition(found, "BudgetConfigured")[:2] == ("True", "ValidConfig")
+    async with space.watched() as watched, space.drain("node-0") as drain:
+        await drain.says("will retry")
+        await groups.counted(allowed=0, healthy=1)
+        await groups.edit(spec={"minAvailable": 0})
+        assert await drain.ended() == 0, drain.said
+    downs = [groups_down(state, "group", need) for state in watched.states]
+    assert {len(each) for each in downs} == {0, 1, 2}
+
+
+async def test_plain_budgets_are_counted_through_every_owner(space: Space) -> None:
+    """By the controller of KEP-85. A Job has no scale, so that its budget cannot be counted."""
+    await space.create(GROUPS, group("llm", role("prefill", 2)))
+    code, said = await space.kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
+    assert code == 0, said
+    code, said = await space.kubectl("create", "job", "once", "--image=x")
+    assert code == 0, said
+    await space.pods("alone", labels={"app": "alone"})
+    selectors = {"web": {"app": "web"}, "prefill": {ROLE: "prefill"}, "job": {"job-name": "once"}}
+    for name, labels in selectors.items():
+        spec = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
+        await space.create(PDBS, {"metadata": {"name": name}, "spec": spec})
+    alone = {"minAvailable": 1, "selector": {"matchLabels": {"app": "alone"}}}
+    await space.create(PDBS, {"metadata": {"name": "alone"}, "spec": alone})
+
+    async def counted() -> dict[str, tuple[int, int, int]]:
+        page = await space.client.list(PDBS, space.namespace)
+        return {
+            one["metadata"]["name"]: (
+                one["status"]["expectedPods"],
+                one["status"]["currentHealthy"],
+                one["status"]["disruptionsAllowed"],
+            )
+            for one in page.items
+            if one["status"].get("observedGeneration")
+        }
+
+    wanted = {"web": (3, 3, 1), "prefill": (2, 2, 1), "alone": (1, 1, 0)}
+    await eventually(counted, lambda found: found == wanted, f"the counts {wanted}")
+    await space.events("PodDisruptionBudget", "job", "CalculateExpectedPodCountFailed")
+    assert (await space.evict("llm-prefill-0")).code == 201
+    assert (await space.evict("alone")).code == 429
+
+
+async def test_a_disruption_that_did_not_happen_is_taken_back(space: Space) -> None:
+    await space.pods("a")
+    long_ago = (datetime.now(UTC) - timedelta(minutes=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "lastTransitionTime": long_ago,
+    }
+    assert (await space.change("a", {"status": {"conditions": [target]}}, "status")).code == 200
+
+    def is_taken_back(pods: dict[str, Json]) -> bool:
+        conditions = pods["a"]["status"]["conditions"]
+        return [one["status"] for one in conditions if one["type"] == "DisruptionTarget"] == [
+            "False"
+        ]
+
+    await space.until("the condition to be taken back", is_taken_back)

@@ -119,8 +119,13 @@ class RbgReconciler:
         def changed(old: Owned | None, new: Owned | None) -> None:
             if new is None and old is not None:
                 self._applier.gone(resource, old.metadata.namespace, old.metadata.name)
+                self._moves.forget(old.metadata.uid)
 
         return changed
+
+    def take_over(self) -> None:
+        """Others may have led meanwhile: what was done before is in the stores."""
+        self._moves.forget_all()
 
     def mark(self, key: Key) -> None:
         """Something about the group has changed: look at it soon."""
@@ -176,6 +181,7 @@ class RbgReconciler:
             each.name: self._drive(group, each, works)
             for each in of_type(group.spec, ROLLING_UPDATE)
         }
+        self._moves.settle(driven.values())
         problems = await self._apply(group, works, driven)
         progress: dict[str, dict[str, RoleProgress]] = {}
         # What could not be applied must not be taken for granted.
@@ -239,6 +245,8 @@ class RbgReconciler:
                 partition=one.spec.partition,
                 observed=(observed := _is_observed(kind, one)),
                 settled=observed and one.status.current_revision == one.status.update_revision,
+                evicted=self._moves.evicted(one.metadata.uid),
+                short=one.status.short,
             )
             for kind, one in self._workloads(group, work.role.name)
             if kind == work.role.workload.kind and one.metadata.deletion_timestamp is None

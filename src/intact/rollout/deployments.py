@@ -154,6 +154,8 @@ def order(
     plan: RolePlan | None,
     ratio: Fraction | None,
     templates: Mapping[str, Json],
+    *,
+    in_batches: bool = False,
 ) -> Orders:
     """`templates` are the role's earlier ones, by revision. Without a plan there is nothing to
     coordinate: the role has just been made, or only one revision is there."""
@@ -170,6 +172,7 @@ def order(
     ahead = most_unavailable(ratio, facts.desired) == 0
     keep = facts.desired - (pair.ready if ahead else may_start)
     old: list[WorkloadOrder] = []
+    taken = 0
     spare = pair.spare(ratio)
     for deployment, at_least in _kept(pair, keep):
         pods = pair.pods(deployment)
@@ -185,9 +188,11 @@ def order(
             spare -= sum(map(facts.is_ready, going))
             evictions += [Eviction(pod, facts.role.name, deployment.uid) for pod in going]
         old.append(_of_old(pair, deployment, scale, templates))
+        # A pod gets its batch as it is made: where one has left.
+        taken += max(scale, len(pods)) if in_batches else scale
     start = may_start
     if not ahead:  # only into room that becomes free, so that no more run than desired
-        start = min(start, max(pair.started, facts.desired - sum(one.replicas for one in old)))
+        start = min(start, max(pair.started, facts.desired - taken))
     # The new one first: a budget takes the sum of their scales for what there should be.
     return Orders([_of_new(group, pair, start), *old], evictions, settled)
 

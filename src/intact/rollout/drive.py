@@ -102,6 +102,7 @@ def drive(
                 role_plan,
                 rollout.rules.max_unavailable,
                 _templates(history, name),
+                in_batches=any(name in one.ratios for one in batched(group)),
             )
             orders[name] = made.workloads
             settled += made.settled

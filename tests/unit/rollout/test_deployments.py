@@ -1,12 +1,15 @@
 """A role on Deployments: what each of them should be, and which pods may go."""
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import msgspec
 import pytest
 
+from intact.rollout.deployments import order, pair
 from intact.rollout.orders import Driven, WorkloadFacts, template_of
+from intact.rollout.plan import Rules, plan
 from intact.rollout.revisions import hash_of
 from tests.unit.rollout.scene import Scene, pod
 
@@ -104,6 +107,19 @@ def test_what_is_above_its_scale_is_waited_for() -> None:
     [old, _] = scene.facts["prefill"].workloads
     scene.facts["prefill"] = replace(scene.facts["prefill"], revision=old.revision)
     assert scales(scene.drive())["llm-prefill"] == 8
+
+
+@pytest.mark.parametrize(("in_batches", "started"), [(False, 2), (True, 0)])
+def test_in_batches_the_new_one_waits_for_places_to_be_left(in_batches: bool, started: int) -> None:
+    scene = Scene(deployment=True)
+    deployments(scene, 8, 0)
+    replaced(scene, "a", "b")
+    found = pair(scene.facts["prefill"], {})
+    ratio = Fraction(1, 5)
+    planned = plan([found.role(ratio)], Rules(max_unavailable=ratio)).roles["prefill"]
+    earlier = {scene.old("prefill"): template_of(scene.role("prefill", "engine:1"))}
+    made = order("llm", found, planned, ratio, earlier, in_batches=in_batches)
+    assert [one.replicas for one in made.workloads] == [started, 8]
 
 
 @pytest.mark.parametrize(("counted", "scale"), [(10, 10), (9, 10), (8, 8)])

@@ -65,7 +65,7 @@ class Scene:
         body = group("llm", *roles, coordination=[rolling("prefill", "decode", **rules)], **spec)
         self.group = msgspec.convert(body, RoleBasedGroup)
         self.now = NOW
-        self.images = ("engine:1", "engine:2")
+        self.images: tuple[str, ...] = ("engine:1", "engine:2")
         """Oldest first."""
         self.sizes = {"prefill": prefill, "decode": decode}
         self.facts: dict[str, RoleFacts] = {}

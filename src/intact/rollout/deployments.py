@@ -75,7 +75,9 @@ class Pair:
         serving = 0
         for one in self.facts.workloads:
             ready = sum(map(self.facts.is_ready, self.pods(one)))
-            too_many = max(0, len(self.pods(one)) - one.replicas + len(one.evicted))
+            # The new one is lowered at once where fewer are wanted.
+            scale = min(one.replicas, self.facts.desired) if one is self.new else one.replicas
+            too_many = max(0, len(self.pods(one)) - scale + len(one.evicted))
             serving += max(0, ready - too_many)
         return serving - self.facts.desired + most_unavailable(ratio, self.facts.desired)
 

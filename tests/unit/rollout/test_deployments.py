@@ -158,6 +158,19 @@ def test_old_pods_serve_until_new_ones_do_also_when_fewer_are_wanted() -> None:
     assert gone == ["llm-prefill-0", "llm-prefill-1", "llm-prefill-2"], "two of four may be missing"
 
 
+def test_what_the_new_one_is_lowered_by_serves_no_more() -> None:
+    """Its ReplicaSet may not know yet which of its pods is ready."""
+    scene = Scene(deployment=True, strategy={"maxSkew": "100%", "maxUnavailableRatio": "0%"})
+    scene.take("prefill", *range(1, 10))
+    deployments(scene, 1, 2)
+    new = scene.new("prefill")
+    scene.put("prefill", pod("prefill", "n0", new), pod("prefill", "n1", new, ready=False))
+    scene.facts["prefill"] = replace(scene.facts["prefill"], desired=1)
+    driven = scene.drive()
+    assert scales(driven) == {"llm-prefill-b": 1, "llm-prefill": 1}
+    assert "llm-prefill-0" not in evicted(driven)
+
+
 def test_of_several_old_deployments_broken_pods_go_first() -> None:
     scene = Scene(deployment=True, strategy={"maxSkew": "100%", "maxUnavailableRatio": "10%"})
     scene.put("prefill", pod("prefill", 3, scene.old("prefill"), ready=False))

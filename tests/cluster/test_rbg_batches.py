@@ -192,13 +192,14 @@ async def test_dependencies_do_not_hold_up_the_batches(space: Space) -> None:
     assert progress(await group_settled(space)) == (3, 3, 3, [])
 
 
-async def test_a_rolling_update_keeps_batches_together(space: Space) -> None:
+@pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
+async def test_a_rolling_update_keeps_batches_together(space: Space, workload: str) -> None:
     await nodes(space, 3, 3, 3)
     both = [
         batches({"prefill": 2, "decode": 1}),
         rolling("prefill", "decode", maxSkew="34%", maxUnavailableRatio="34%"),
     ]
-    await space.create(GROUPS, six_three(space, "Sequential", coordination=both))
+    await space.create(GROUPS, six_three(space, "Sequential", workload, coordination=both))
     await group_settled(space)
     new = fits_one(space, "engine:2")
     await change(

@@ -124,7 +124,7 @@ async def test_three_kinds_move_in_step(space: Space) -> None:
             )
             found = await group_settled(space)
         moments = course(watched, sizes, old, {"decode": 2})
-        check_bounds(moments, skew=34, unavailable=34, deployments=["router"])
+        check_bounds(moments, skew=34, unavailable=34)
         [state] = found.status.coordination_state
         assert {name: (one.state, one.ready) for name, one in state.progress.items()} == {
             name: ("Completed", number) for name, number in sizes.items()

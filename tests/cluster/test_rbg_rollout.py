@@ -232,9 +232,11 @@ async def test_a_deployment_and_a_stateful_set_move_in_step(space: Space) -> Non
         await group_settled(space)
         await group_until(space, "llm", _completed, "it to be completed")
     moments = course(watched, {"prefill": 20, "decode": 10}, old)
-    check_bounds(moments, skew=10, unavailable=10, deployments=["prefill"])
+    check_bounds(moments, skew=10, unavailable=10)
     [left] = await names_of(space, DEPLOYMENTS)
     assert left.startswith("llm-prefill-")
+    found = await space.client.get(DEPLOYMENTS, left, space.namespace)
+    assert found["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
     assert len(await role_pods(space, "prefill")) == 20
 
 
@@ -310,11 +312,11 @@ def _is_of(pod: Json, app: str) -> bool:
     return bool(pod["metadata"].get("labels", {}).get("app") == app)
 
 
-async def test_a_native_budget_is_not_gone_past(space: Space) -> None:
-    """Nor by the StatefulSet controller, which deletes what its partition lets go."""
-    await space.create(
-        GROUPS, pair(6, 4, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
-    )
+@pytest.mark.parametrize("name", ["StatefulSet", "Deployment"])
+async def test_a_native_budget_is_not_gone_past(space: Space, name: str) -> None:
+    """Nor by the controllers of the workloads, which delete what they are let."""
+    strategy = {"maxSkew": "50%", "maxUnavailableRatio": "50%"}
+    await space.create(GROUPS, pair(6, 4, kinds=kind(name), strategy=strategy))
     await group_settled(space)
     await space.create(
         PDBS,

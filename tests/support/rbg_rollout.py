@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -72,19 +72,15 @@ def course(
     ]
 
 
-def check_bounds(
-    moments: list[dict[str, Moment]], skew: int, unavailable: int, deployments: Collection[str] = ()
-) -> None:
-    """In percent. What was started is compared with what was ready: the strictest reading. Of
-    Deployments one more may be missing for a moment, see docs/limits.md."""
+def check_bounds(moments: list[dict[str, Moment]], skew: int, unavailable: int) -> None:
+    """In percent. What was started is compared with what was ready: the strictest reading."""
     for at in moments:
         bound = max(Fraction(skew, 100), *(Fraction(1, one.desired) for one in at.values()))
         lowest = min(one.progress for one in at.values())
         for role, one in at.items():
             assert one.started - lowest <= bound, (role, at)
             missing = one.desired - one.available
-            limit = one.desired * unavailable // 100 + (role in deployments)
-            assert missing <= limit, (role, at)
+            assert missing <= one.desired * unavailable // 100, (role, at)
 
 
 async def intact(space: Space, *arguments: str) -> tuple[int, str]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from intact.model.base import View
-from intact.model.meta import ObjectMeta
+from intact.model.meta import Condition, ObjectMeta
 
 Json = dict[str, Any]
 
@@ -43,6 +43,16 @@ class RoleWorkloadStatus(View):
     current_revision: str = ""
     update_revision: str = ""
     """Of a StatefulSet: the revisions of pods below and from its partition on."""
+    replicas: int = 0
+    conditions: list[Condition] = []
+
+    @property
+    def short(self) -> int | None:
+        """Of a Deployment that cannot make pods: how many it has. None if it can."""
+        failing = any(
+            one.type == "ReplicaFailure" and one.status == "True" for one in self.conditions
+        )
+        return self.replicas if failing else None
 
 
 class RoleWorkload(View):

@@ -77,6 +77,7 @@ class RbgReplica:
         for reflector in self.stores.always:
             reflector.list_again()
         await self.wait_synced()
+        self.reconciler.take_over()
         self._leading = True
         try:
             for group in self.stores.groups.store:

@@ -6,6 +6,7 @@ from datetime import datetime
 from intact.model.rbg import RoleBasedGroup
 from intact.model.role_workload import RoleWorkload
 from intact.operator.applying import Applier
+from intact.operator.rbg_moves import RbgMoves
 from intact.operator.rbg_resources import LEADER_WORKER_SETS, WORKLOADS
 from intact.operator.rbg_status import Work
 from intact.operator.rbg_stores import RbgStores
@@ -14,9 +15,12 @@ from intact.rollout.orders import RoleFacts, WorkloadFacts, WorkloadOrder
 
 
 class RbgFacts:
-    def __init__(self, stores: RbgStores, applier: Applier, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, stores: RbgStores, applier: Applier, moves: RbgMoves, *, now: Callable[[], datetime]
+    ) -> None:
         self._stores = stores
         self._applier = applier
+        self._moves = moves
         self._now = now
 
     def workloads(self, group: RoleBasedGroup, role: str) -> list[tuple[str, RoleWorkload]]:
@@ -41,6 +45,8 @@ class RbgFacts:
                 partition=one.spec.partition,
                 observed=(observed := _is_observed(kind, one)),
                 settled=observed and one.status.current_revision == one.status.update_revision,
+                evicted=self._moves.evicted(one.metadata.uid),
+                short=one.status.short,
             )
             for kind, one in self.workloads(group, work.role.name)
             if kind == work.role.workload.kind and one.metadata.deletion_timestamp is None

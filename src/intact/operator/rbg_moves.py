@@ -1,7 +1,8 @@
 """Carrying out what a coordinated rollout decides about pods: evictions, labels, the way back.
 
 Every pod that a rollout takes down is evicted, so that its budgets have their say. A refusal is
-waited for: nothing else of the role moves before it.
+waited for: nothing else of the role moves before it. What was evicted of a Deployment is remembered
+until the Deployment is lowered by it; whoever takes over evicts again.
 """
 
 import logging
@@ -14,7 +15,7 @@ from intact.kube.errors import ApiError, Conflict, NotFound, TooManyRequests
 from intact.kube.resources import PODS, RBGS, untyped
 from intact.model.pod import Pod
 from intact.model.rbg import RoleBasedGroup
-from intact.operator.rbg_resources import DEPLOYMENTS, REVISIONS
+from intact.operator.rbg_resources import REVISIONS
 from intact.rollout.names import HELD, REVISION
 from intact.rollout.orders import Driven, Eviction
 from intact.rollout.places import is_held
@@ -27,6 +28,22 @@ class RbgMoves:
     def __init__(self, client: Client) -> None:
         self.writes = 0
         self._client = client
+        self._evicted: dict[str, set[str]] = {}
+
+    def evicted(self, deployment: str) -> frozenset[str]:
+        """UIDs of pods by which the Deployment of this UID has to be lowered."""
+        return frozenset(self._evicted.get(deployment, ()))
+
+    def settle(self, driven: Iterable[Driven]) -> None:
+        for each in driven:
+            for uid in each.settled:
+                self.forget(uid)
+
+    def forget(self, deployment: str) -> None:
+        self._evicted.pop(deployment, None)
+
+    def forget_all(self) -> None:
+        self._evicted.clear()
 
     async def let_go(self, pods: Iterable[Pod]) -> None:
         """Let pods go on that we hold."""
@@ -44,15 +61,11 @@ class RbgMoves:
     async def evict(self, driven: Driven, roles: Container[str]) -> dict[str, str]:
         """Of roles whose orders have been applied. Returns, by role, what was said against it."""
         refusals: dict[str, str] = {}
-        lowered: dict[str, int] = {}
         for eviction in driven.evict:
             if eviction.role in refusals or eviction.role not in roles:
                 continue
             try:
                 await self._evict(eviction)
-                if eviction.deployment:
-                    before = lowered.get(eviction.deployment, eviction.replicas)
-                    lowered[eviction.deployment] = await self._lower(eviction, before)
             except (NotFound, Conflict):
                 continue  # it has gone, or come back as another
             except TooManyRequests as error:
@@ -73,24 +86,18 @@ class RbgMoves:
                 PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC
             )
             self.writes += 1
+        known = meta.uid in self.evicted(eviction.deployment)
+        if eviction.deployment:  # also if the answer gets lost
+            self._evicted.setdefault(eviction.deployment, set()).add(meta.uid)
         try:
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
-        except ApiError:
+        except ApiError as error:
             if not eviction.deployment:
                 await self._let_go(eviction.pod)
+            elif not known and not isinstance(error, NotFound | Conflict):
+                self._evicted[eviction.deployment].discard(meta.uid)
             raise
         self.writes += 1
-
-    async def _lower(self, eviction: Eviction, before: int) -> int:
-        """Let the Deployment make no other pod in place of the evicted one. If it has begun to,
-        that one is not ready, and goes before those that are."""
-        replicas = max(eviction.at_least, before - 1)
-        if replicas < before:
-            body = {"spec": {"replicas": replicas}}
-            namespace = eviction.pod.metadata.namespace
-            await self._client.patch(DEPLOYMENTS, body, eviction.deployment, namespace)
-            self.writes += 1
-        return replicas
 
     async def _let_go(self, pod: Pod) -> None:
         if await let_go(self._client, pod):

@@ -145,7 +145,10 @@ def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> int:
 def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None) -> Json:
     role, meta = order.role, group.metadata
     rolling = _rolling(role)
-    update = {"maxUnavailable": rolling.max_unavailable, "maxSurge": rolling.max_surge}
+    unavailable = rolling.max_unavailable
+    if order.max_unavailable is not None:
+        unavailable = order.max_unavailable
+    update = {"maxUnavailable": unavailable, "maxSurge": rolling.max_surge}
     given = {name: amount for name, amount in update.items() if amount is not None}
     strategy: Json = {"type": "RollingUpdate"}
     if given:

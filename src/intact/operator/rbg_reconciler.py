@@ -66,7 +66,7 @@ class RbgReconciler:
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
         self._moves = RbgMoves(client)
-        self._facts = RbgFacts(stores, self._applier, now=now)
+        self._facts = RbgFacts(stores, self._applier, self._moves, now=now)
         self._apply = RbgApply(
             stores, self._applier, self._facts, self._events, ask_again=self._ask_again
         )
@@ -98,8 +98,13 @@ class RbgReconciler:
         def changed(old: Owned | None, new: Owned | None) -> None:
             if new is None and old is not None:
                 self._applier.gone(resource, old.metadata.namespace, old.metadata.name)
+                self._moves.forget(old.metadata.uid)
 
         return changed
+
+    def take_over(self) -> None:
+        """Others may have led meanwhile: what was done before is in the stores."""
+        self._moves.forget_all()
 
     def mark(self, key: Key) -> None:
         """Something about the group has changed: look at it soon."""
@@ -149,6 +154,7 @@ class RbgReconciler:
             for each in of_type(group.spec, ROLLING_UPDATE)
         }
         coordinated = _orders(driven.values())
+        self._moves.settle(driven.values())
         problems = await self._apply.apply(group, works, coordinated)
         progress: dict[str, dict[str, RoleProgress]] = {}
         # What could not be applied must not be taken for granted.

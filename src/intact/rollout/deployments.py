@@ -1,12 +1,28 @@
 """A role on Deployments: one for each revision, scaled by the plan, behind one Service.
 
 The pods of a Deployment have no order, so its places are made up: what is started stands at the
-end, what is old and broken before it, so that it moves first. Old pods are evicted, and the old
-Deployment is lowered by as many, so that budgets have their say. The new one takes the room that
-has become free; where none may be unavailable, it is one ahead instead.
+end, what is old and broken before it, so that it moves first. Old pods are evicted, so that budgets
+have their say, and the old Deployment is lowered by as many. The new one takes the room that has
+become free; where none may be unavailable, it is one ahead instead.
+
+A ReplicaSet replaces what is evicted, and one that is lowered deletes pods of its own choice, past
+all budgets: those first that are not ready, as far as it knows. What it knows may be old: lowered
+before it has heard of an eviction, it deletes one pod more. So a Deployment takes these steps, each
+after the one before has been seen:
+
+| pods there | it | because |
+|---|---|---|
+| as many as its scale | has pods evicted, as the rules let | no others of its are about to go |
+| fewer | is not lowered | its ReplicaSet may not have heard of those that went |
+| as many again | is lowered by the evicted | who has replaced them does not count them any more |
+| more | is not scaled at all | its ReplicaSet has yet to choose which of them go |
+
+A Deployment that cannot make pods says so (`short`), and is lowered to what it has. What was
+evicted is remembered until then and does not count, whether it has been seen to go or not; nor does
+what a Deployment has above its scale.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,9 +31,10 @@ import msgspec
 from intact.model.pod import Pod
 from intact.model.rbg import Json
 from intact.model.rbg import Role as GroupRole
+from intact.rollout.counting import is_gone
 from intact.rollout.names import role_revision_label, workload_name
 from intact.rollout.orders import Eviction, RoleFacts, WorkloadFacts, WorkloadOrder
-from intact.rollout.places import is_going, is_updated
+from intact.rollout.places import is_updated
 from intact.rollout.plan import Replica, Role, RolePlan
 from intact.rollout.ratios import most_unavailable
 
@@ -41,7 +58,42 @@ class Pair:
 
     @property
     def ready(self) -> int:
-        return min(self.facts.desired, sum(map(self.facts.is_ready, self.new_pods)))
+        wanted = self.new.replicas if self.new else 0
+        return min(self.facts.desired, wanted, sum(map(self.facts.is_ready, self.new_pods)))
+
+    def pods(self, deployment: WorkloadFacts) -> list[Pod]:
+        """Those that count."""
+        return self.new_pods if deployment is self.new else self.old_pods[deployment.revision]
+
+    def serving(self, old: WorkloadFacts) -> int:
+        """Those that are ready and stay so: what is above its scale goes."""
+        ready = sum(map(self.facts.is_ready, self.pods(old)))
+        return min(ready, max(0, old.replicas - len(old.evicted)))
+
+    def spare(self, ratio: Fraction | None) -> int:
+        """How many that serve may go now, whichever the ReplicaSets choose of what is too many."""
+        serving = 0
+        for one in self.facts.workloads:
+            ready = sum(map(self.facts.is_ready, self.pods(one)))
+            # The new one is lowered at once where fewer are wanted.
+            scale = min(one.replicas, self.facts.desired) if one is self.new else one.replicas
+            too_many = max(0, len(self.pods(one)) - scale + len(one.evicted))
+            serving += max(0, ready - too_many)
+        return serving - self.facts.desired + most_unavailable(ratio, self.facts.desired)
+
+    def unseen(self, deployment: WorkloadFacts) -> list[Pod]:
+        """Those of its evicted pods that are not seen to go yet."""
+        pods = [pod for pod in self.facts.pods if pod.metadata.uid in deployment.evicted]
+        return [pod for pod in pods if not is_gone(pod)]
+
+    def must_wait(self, deployment: WorkloadFacts, scale: int) -> bool:
+        """Whether its ReplicaSet may not know enough yet for it to be scaled to that."""
+        there = len(self.pods(deployment))
+        if there >= deployment.replicas:
+            return there > deployment.replicas
+        short = deployment.short is not None and deployment.short <= there
+        known = short and not self.unseen(deployment)
+        return scale < deployment.replicas and not known
 
     def role(self, ratio: Fraction | None) -> Role:
         desired = self.facts.desired
@@ -52,8 +104,7 @@ class Pair:
                 Replica(index, new=True, ready=index < self.ready) for index in range(desired)
             ]
             return Role(name, desired, tuple(places), surge=surge)
-        pods = [pod for found in self.old_pods.values() for pod in found]
-        serving = sum(map(self.facts.is_ready, pods))
+        serving = sum(map(self.serving, self.old))
         first = desired - self.started
         places = [Replica(index, ready=index < serving) for index in range(first)]
         places += [
@@ -63,16 +114,27 @@ class Pair:
         return Role(name, desired, tuple(places), surge=surge)
 
 
+@dataclass(frozen=True, slots=True)
+class Orders:
+    workloads: list[WorkloadOrder]
+    evict: Sequence[Eviction] = ()
+    settled: Sequence[str] = ()
+    """UIDs of Deployments whose evicted pods are taken into account."""
+
+
 def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
     """`age` ranks the revisions of the role: higher is newer."""
     new = next((one for one in facts.workloads if one.revision == facts.revision), None)
     old = [one for one in facts.workloads if one.revision != facts.revision]
     label = role_revision_label(facts.role.name)
+    evicted = {uid for one in facts.workloads for uid in one.evicted}
     old_pods: dict[str, list[Pod]] = {one.revision: [] for one in old}
     new_pods: list[Pod] = []
     for pod in facts.pods:
-        if is_going(pod):
+        if is_gone(pod) or pod.metadata.uid in evicted:
             continue
+        if not any(owner.controller for owner in pod.metadata.owner_references):
+            continue  # somebody's copy, which no ReplicaSet counts
         if is_updated(facts, pod):
             new_pods.append(pod)
         elif (revision := pod.metadata.labels.get(label, "")) in old_pods:
@@ -94,40 +156,77 @@ def order(
     plan: RolePlan | None,
     ratio: Fraction | None,
     templates: Mapping[str, Json],
-) -> tuple[list[WorkloadOrder], list[Eviction]]:
+    *,
+    in_batches: bool = False,
+) -> Orders:
     """`templates` are the role's earlier ones, by revision. Without a plan there is nothing to
     coordinate: the role has just been made, or only one revision is there."""
     facts = pair.facts
+    evictions = [  # their answers may have got lost
+        Eviction(pod, facts.role.name, one.uid)
+        for one in facts.workloads
+        for pod in pair.unseen(one)
+    ]
+    settled = [pair.new.uid] if pair.new and pair.new.evicted and not pair.unseen(pair.new) else []
     if plan is None or not pair.old:
-        return [WorkloadOrder(_name(group, pair), facts.role, facts.revision, facts.desired)], []
+        return Orders([_of_new(group, pair, facts.desired)], evictions, settled)
     may_start = pair.started + len(plan.moves)
-    if most_unavailable(ratio, facts.desired):
-        # Only into room that has become free, so that no more run than desired.
-        start = min(may_start, max(pair.started, facts.desired - sum(d.replicas for d in pair.old)))
-        keep = facts.desired - may_start
-    else:
-        start, keep = may_start, facts.desired - pair.ready
-    orders = [WorkloadOrder(_name(group, pair), facts.role, facts.revision, start)]
-    evictions: list[Eviction] = []
+    ahead = most_unavailable(ratio, facts.desired) == 0
+    keep = facts.desired - (pair.ready if ahead else may_start)
+    old: list[WorkloadOrder] = []
+    taken = 0
+    spare = pair.spare(ratio)
     for deployment, at_least in _kept(pair, keep):
-        pods = pair.old_pods[deployment.revision]
+        pods = pair.pods(deployment)
         if at_least == 0 and deployment.replicas == 0 and not pods:
             continue
-        replicas = at_least
-        if at_least < deployment.replicas:
-            replicas = max(at_least, min(deployment.replicas, len(pods)))
-        template = templates.get(deployment.revision)
-        if template is None:
-            raise LookupError(
-                f"the template of Deployment {deployment.name} is in no revision any more"
-            )
-        role: GroupRole = msgspec.structs.replace(facts.role, template=template["template"])
-        orders.append(WorkloadOrder(deployment.name, role, deployment.revision, replicas))
-        evictions += [
-            Eviction(pod, facts.role.name, deployment.name, replicas, at_least)
-            for pod in pods[: max(0, len(pods) - at_least)]
-        ]
-    return orders, evictions
+        scale = max(at_least, min(deployment.replicas - len(deployment.evicted), len(pods)))
+        if pair.must_wait(deployment, scale):
+            scale = deployment.replicas
+        elif deployment.evicted:
+            settled.append(deployment.uid)
+        elif len(pods) == scale and deployment.short is None:
+            going = _going(pair, pods[: max(0, scale - at_least)], spare)
+            spare -= sum(map(facts.is_ready, going))
+            evictions += [Eviction(pod, facts.role.name, deployment.uid) for pod in going]
+        old.append(_of_old(pair, deployment, scale, templates))
+        # A pod gets its batch as it is made: where one has left.
+        taken += max(scale, len(pods)) if in_batches else scale
+    start = may_start
+    if not ahead:  # only into room that becomes free, so that no more run than desired
+        start = min(start, max(pair.started, facts.desired - taken))
+    # The new one first: a budget takes the sum of their scales for what there should be.
+    return Orders([_of_new(group, pair, start), *old], evictions, settled)
+
+
+def _of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:
+    if pair.new is not None and pair.must_wait(pair.new, scale):
+        scale = pair.new.replicas
+    role, revision = pair.facts.role, pair.facts.revision
+    return WorkloadOrder(_name(group, pair), role, revision, scale, max_unavailable=0)
+
+
+def _of_old(
+    pair: Pair, deployment: WorkloadFacts, scale: int, templates: Mapping[str, Json]
+) -> WorkloadOrder:
+    template = templates.get(deployment.revision)
+    if template is None:
+        raise LookupError(
+            f"the template of Deployment {deployment.name} is in no revision any more"
+        )
+    role: GroupRole = msgspec.structs.replace(pair.facts.role, template=template["template"])
+    return WorkloadOrder(deployment.name, role, deployment.revision, scale, max_unavailable=0)
+
+
+def _going(pair: Pair, pods: Sequence[Pod], spare: int) -> list[Pod]:
+    """Of these, first to last, as many as may go: those that do not serve cost nothing."""
+    found = []
+    for pod in pods:
+        spare -= pair.facts.is_ready(pod)
+        if spare < 0 and pair.facts.is_ready(pod):
+            break
+        found.append(pod)
+    return found
 
 
 def _name(group: str, pair: Pair) -> str:
@@ -140,14 +239,15 @@ def _name(group: str, pair: Pair) -> str:
 
 
 def _kept(pair: Pair, keep: int) -> list[tuple[WorkloadFacts, int]]:
-    """How many each old Deployment keeps, newest first: the oldest is the last to shrink. Those are
-    missing that the role should have more are the oldest's."""
-    left = keep
-    found = []
-    for deployment in pair.old:
-        number = min(left, deployment.replicas)
-        left -= number
-        found.append((deployment, number))
-    oldest, number = found[0]
-    found[0] = (oldest, number + left)
-    return found[::-1]
+    """How many each old Deployment keeps, newest first: those go first that do not serve, and the
+    oldest is the last to shrink. If the role should have more, they are the oldest's."""
+    kept = {one.uid: one.replicas for one in pair.old}
+    left = sum(kept.values()) - keep
+    kept[pair.old[0].uid] += max(0, -left)
+    newest_first = pair.old[::-1]
+    for stays in (pair.serving, lambda _: 0):
+        for one in newest_first:
+            going = max(0, min(left, kept[one.uid] - stays(one)))
+            kept[one.uid] -= going
+            left -= going
+    return [(one, kept[one.uid]) for one in newest_first]

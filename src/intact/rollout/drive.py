@@ -88,6 +88,7 @@ def drive(
     plan = plan_in_batches(roles, rollout.rules, batched(group), back=back)
     orders: dict[str, list[WorkloadOrder]] = {}
     evict: list[Eviction] = []
+    settled: list[str] = []
     for name in coordination.roles:
         role_plan = plan.roles.get(name)
         if name in rollout.ordinals and role_plan is not None:
@@ -95,14 +96,17 @@ def drive(
             orders[name] = [order]
             evict += going
         elif name in rollout.pairs:
-            orders[name], going = deployments.order(
+            made = deployments.order(
                 group.metadata.name,
                 rollout.pairs[name],
                 role_plan,
                 rollout.rules.max_unavailable,
                 _templates(history, name),
+                in_batches=any(name in one.ratios for one in batched(group)),
             )
-            evict += going if not rollout.rules.paused else []
+            orders[name] = made.workloads
+            settled += made.settled
+            evict += made.evict if not rollout.rules.paused else []
         else:
             orders[name] = [_leader_worker_set(rollout, name, role_plan)]
     deadline = group.spec.progress_deadline_seconds or DEADLINE
@@ -116,6 +120,7 @@ def drive(
         orders=orders,
         progress=progress,
         evict=evict,
+        settled=settled,
         relabel=_labels(rollout, plan),
         events=events(coordination.name, before, progress),
         again_in=_first(until_deadline(progress.values(), deadline, now), *waits),

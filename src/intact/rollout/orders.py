@@ -25,6 +25,11 @@ class WorkloadFacts:
     """Whether its controller has seen its present spec."""
     settled: bool = False
     """Whether every pod that it makes now has its present template, whatever the partition."""
+    evicted: frozenset[str] = frozenset()
+    """Of a Deployment: UIDs of pods that were evicted and that it has not been lowered by yet."""
+    short: int | None = None
+    """Of a Deployment that cannot make pods: how many it has, as its own controllers count. None if
+    it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,8 @@ class WorkloadOrder:
     """For the pods, beside those that all pods of the role have."""
     paused: bool = False
     max_unavailable: int | None = None
-    """For a LeaderWorkerSet, which takes down its replicas itself."""
+    """For what takes down its replicas itself: a LeaderWorkerSet, or a Deployment that is given
+    another template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +86,7 @@ class Eviction:
     pod: Pod
     role: str
     deployment: str = ""
-    """The Deployment that shall not make another in its place; else it comes back updated."""
-    replicas: int = 0
-    """Those that the Deployment has now."""
-    at_least: int = 0
-    """Those that it keeps."""
+    """UID of the Deployment that is lowered by it afterwards; else it comes back updated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,9 @@ class Driven:
     progress: dict[str, RoleProgress]
     evict: Sequence[Eviction] = ()
     """First to last: where one is refused, those after it in its role wait."""
+    settled: Sequence[str] = ()
+    """UIDs of Deployments whose evicted pods these orders take into account: to be forgotten before
+    the orders are applied, so that none is lowered twice by one pod."""
     relabel: Mapping[str, str] = field(default_factory=dict)
     """By pod name: the revision that routers should read on it."""
     events: Sequence[tuple[str, str, str]] = ()

@@ -65,6 +65,8 @@ class Scene:
         body = group("llm", *roles, coordination=[rolling("prefill", "decode", **rules)], **spec)
         self.group = msgspec.convert(body, RoleBasedGroup)
         self.now = NOW
+        self.images: tuple[str, ...] = ("engine:1", "engine:2")
+        """Oldest first."""
         self.sizes = {"prefill": prefill, "decode": decode}
         self.facts: dict[str, RoleFacts] = {}
         for each in self.group.spec.roles:
@@ -96,7 +98,7 @@ class Scene:
                 revision=number,
                 data={"roles": {one: template_of(self.role(one, image)) for one in self.sizes}},
             )
-            for number, image in enumerate(("engine:1", "engine:2"), 1)
+            for number, image in enumerate(self.images, 1)
         ]
 
     def put(self, name: str, *pods: Pod) -> None:

@@ -8,7 +8,7 @@ import pytest
 from intact.model.pod import PodCondition, PodStatus
 from intact.rollout.drive import rules_of
 from intact.rollout.names import REVISION
-from intact.rollout.orders import Driven, WorkloadFacts
+from intact.rollout.orders import Driven
 from intact.rollout.plan import Rules
 from tests.unit.rollout.scene import Scene, pod
 
@@ -170,88 +170,6 @@ def test_a_role_that_has_not_changed_takes_the_label_in_step() -> None:
     labels = scene.drive().relabel
     assert labels.keys() == {"llm-prefill-8", "llm-prefill-9", "llm-decode-4"}
     assert len(set(labels.values())) == 1
-
-
-# Deployments
-
-
-def deployments(scene: Scene, old: int, new: int | None = None) -> None:
-    found = [WorkloadFacts("llm-prefill", "a", old, scene.old("prefill"))]
-    if new is not None:
-        found.append(WorkloadFacts("llm-prefill-b", "b", new, scene.new("prefill")))
-    scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
-
-
-def scales(driven: Driven) -> dict[str, int]:
-    return {order.name: order.replicas for order in driven.orders["prefill"]}
-
-
-def test_a_new_template_gets_a_deployment_with_no_replicas() -> None:
-    scene = Scene(deployment=True)
-    deployments(scene, 10)
-    driven = scene.drive()
-    name = f"llm-prefill-{scene.new('prefill')}"
-    assert scales(driven) == {name: 0, "llm-prefill": 10}
-    old = driven.orders["prefill"][1]
-    assert old.role.template["spec"]["containers"][0]["image"] == "engine:1"
-    assert [
-        (one.pod.metadata.name, one.deployment, one.replicas, one.at_least)
-        for one in driven.evict[:2]
-    ] == [("llm-prefill-0", "llm-prefill", 10, 8), ("llm-prefill-1", "llm-prefill", 10, 8)]
-
-
-def test_the_new_one_takes_the_room_that_has_become_free() -> None:
-    scene = Scene(deployment=True)
-    deployments(scene, 8, 0)
-    scene.take("prefill", 0, 1)
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 2, "llm-prefill": 8}
-    assert evicted(driven) == ["llm-decode-4"]
-
-
-def test_broken_old_pods_go_first() -> None:
-    scene = Scene(deployment=True)
-    deployments(scene, 10, 0)
-    scene.put("prefill", pod("prefill", 7, scene.old("prefill"), ready=False))
-    assert evicted(scene.drive())[:2] == ["llm-prefill-7", "llm-prefill-0"]
-
-
-def test_where_none_may_be_unavailable_one_runs_ahead() -> None:
-    scene = Scene(deployment=True, strategy={"maxSkew": "20%", "maxUnavailableRatio": "0%"})
-    deployments(scene, 10, 0)
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 1, "llm-prefill": 10}
-    assert evicted(driven) == []
-    scene.put("prefill", pod("prefill", "n0", scene.new("prefill")))
-    deployments(scene, 10, 1)
-    # Decode may not move at all by these rules: prefill goes on within the skew.
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 2, "llm-prefill": 10}
-    assert evicted(driven) == ["llm-prefill-0"]
-
-
-def test_at_the_end_one_deployment_remains() -> None:
-    scene = Scene(deployment=True)
-    deployments(scene, 0, 10)
-    new = scene.new("prefill")
-    pods = [pod("prefill", f"n{at}", new) for at in range(10)]
-    scene.facts["prefill"] = replace(scene.facts["prefill"], pods=pods)
-    assert scales(scene.drive()) == {"llm-prefill-b": 10}
-
-
-def test_the_plain_name_is_taken_up_again() -> None:
-    scene = Scene(deployment=True)
-    found = [WorkloadFacts("llm-prefill-0", "a", 10, scene.old("prefill"))]
-    scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
-    assert scales(scene.drive()) == {"llm-prefill": 0, "llm-prefill-0": 10}
-
-
-def test_an_old_template_that_is_nowhere_any_more_stops_it() -> None:
-    scene = Scene(deployment=True)
-    found = [WorkloadFacts("llm-prefill", "a", 10, "unknown")]
-    scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
-    with pytest.raises(LookupError, match="llm-prefill"):
-        scene.drive()
 
 
 @pytest.mark.parametrize("nothing", [0, "0", "0%"])

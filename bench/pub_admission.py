@@ -63,7 +63,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--deletes", type=int, default=400)
     parser.add_argument("--at-once", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=10)
     arguments = parser.parse_args()
     if min(arguments.deletes, arguments.at_once, arguments.rounds) < 1:
         parser.error("at least one delete, one at once and one round are needed")

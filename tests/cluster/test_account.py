@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from intact.model.rbg import RoleBasedGroup
-from tests.support.account_house import AccountHouse, account_house
+from tests.support.account_house import account_house
 from tests.support.group_space import Groups, condition, open_groups
 from tests.support.objects import PDBS, PODS, Json
 from tests.support.pub_cases import amount
@@ -40,14 +40,8 @@ from tests.support.sets import install_sets, remove_sets, simulated_sets
 OWNED = (STATEFUL_SETS, DEPLOYMENTS, SETS, SERVICES, CONFIG_MAPS, ADAPTERS)
 
 house = pytest.fixture(account_house)
+space = pytest.fixture(open_space)
 groups = pytest.fixture(open_groups)
-
-
-@pytest.fixture
-def space(
-    house: AccountHouse, runner: asyncio.Runner, request: pytest.FixtureRequest
-) -> Iterator[Space]:
-    yield from open_space(house, runner, request)
 
 
 @pytest.fixture

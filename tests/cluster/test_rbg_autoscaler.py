@@ -1,13 +1,10 @@
 """The autoscaler of Kubernetes on a role, through the role's scaling adapter."""
 
-import asyncio
-from collections.abc import Iterator
-
 import pytest
 
 from intact.kube.resources import untyped
 from intact.model.rbg import RoleBasedGroup
-from tests.support.account_house import AccountHouse, account_house
+from tests.support.account_house import account_house
 from tests.support.objects import Json
 from tests.support.pub_space import Space, eventually, open_space
 from tests.support.rbg_objects import group, role
@@ -22,13 +19,7 @@ from tests.support.rbg_space import (
 AUTOSCALERS = untyped("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 
 house = pytest.fixture(account_house)
-
-
-@pytest.fixture
-def space(
-    house: AccountHouse, runner: asyncio.Runner, request: pytest.FixtureRequest
-) -> Iterator[Space]:
-    yield from open_space(house, runner, request)
+space = pytest.fixture(open_space)
 
 
 async def seen_by_autoscaler(space: Space, replicas: int) -> dict[str, str]:

@@ -206,7 +206,7 @@ def written_out(status: PubStatus) -> PubStatus:
     for record in ledger.pods.values():
         (updated if record.operation == Operation.UPDATE else disrupted)[record.name] = record.at
     shown = msgspec.structs.replace(status, disrupted_pods=disrupted, unavailable_pods=updated)
-    return shown.with_ledger(ledger).with_text()
+    return shown.with_ledger(ledger, written=True)
 
 
 def is_expired(record: LedgerRecord, now: datetime) -> bool:

@@ -13,13 +13,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from intact.kube.client import Client, PatchType
 from intact.kube.errors import Forbidden, KubeError, NotFound
-from intact.kube.resources import EVENTS
+from intact.kube.resources import EVENTS, Resource
 from intact.model.event import Event, EventSource, ObjectReference
 from intact.model.meta import ObjectMeta
+from intact.model.pod import PodMeta
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,16 @@ COMBINED = "(combined from similar events): "
 
 EventType = Literal["Normal", "Warning"]
 V = TypeVar("V")
+
+
+def reference_to(resource: Resource[Any], meta: ObjectMeta | PodMeta) -> ObjectReference:
+    return ObjectReference(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+    )
 
 
 @dataclass(slots=True)

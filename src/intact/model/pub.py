@@ -91,17 +91,11 @@ class PubStatus(View, dict=True, gc=True):
         except msgspec.DecodeError:
             return UNREADABLE
 
-    def with_ledger(self, ledger: Ledger) -> "PubStatus":
-        """Its text is not written yet: many decisions may go into one write."""
-        made = msgspec.structs.replace(self, ledger_text=_UNWRITTEN)
-        made.__dict__["ledger"] = ledger
-        return made
-
-    def with_text(self) -> "PubStatus":
-        """With the ledger written out, as it is stored."""
-        text = msgspec.json.encode(self.ledger).decode()
+    def with_ledger(self, ledger: Ledger, *, written: bool = False) -> "PubStatus":
+        """Its text is written for what is stored: many decisions may go into one write."""
+        text = msgspec.json.encode(ledger).decode() if written else _UNWRITTEN
         made = msgspec.structs.replace(self, ledger_text=text)
-        made.__dict__["ledger"] = self.ledger
+        made.__dict__["ledger"] = ledger
         return made
 
 

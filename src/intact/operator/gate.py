@@ -17,11 +17,10 @@ from intact.budget.ledger import Decision, Operation, Subject
 from intact.budget.settings import Enforcement, enforcement, protected_operations
 from intact.kube.client import Client
 from intact.kube.errors import KubeError, NotFound
-from intact.kube.events import EventRecorder
-from intact.kube.resources import PODS
+from intact.kube.events import EventRecorder, reference_to
+from intact.kube.resources import PODS, PUBS
 from intact.kube.store import Store
 from intact.model.admission import AdmissionRequest, AdmissionResponse
-from intact.model.event import ObjectReference
 from intact.model.namespace import Namespace
 from intact.model.pod import Pod, ResizablePod
 from intact.model.pub import ContainerMark
@@ -243,14 +242,8 @@ class Gate:
             return
         reason = "DisruptionDenied" if mode is Enforcement.ENFORCE else "DisruptionWouldBeDenied"
         for reference in (
-            _reference("v1", "Pod", pod.namespace, pod.name, pod.uid),
-            _reference(
-                "policy.kruise.io/v1alpha1",
-                "PodUnavailableBudget",
-                budget.namespace,
-                budget.name,
-                budget.uid,
-            ),
+            reference_to(PODS, pod),
+            reference_to(PUBS, budget),
         ):
             self._events.record(
                 reference, "Warning", reason, f"{asked.operation}: {decision.message}"
@@ -301,10 +294,4 @@ def denied(message: str, cause: str) -> AdmissionResponse:
             message=message,
             details=StatusDetails(causes=[StatusCause(reason=cause, message=message)]),
         ),
-    )
-
-
-def _reference(api_version: str, kind: str, namespace: str, name: str, uid: str) -> ObjectReference:
-    return ObjectReference(
-        api_version=api_version, kind=kind, namespace=namespace, name=name, uid=uid
     )

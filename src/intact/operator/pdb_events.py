@@ -4,10 +4,11 @@ It records most of them again at every recount. Here an event is recorded when w
 and again only after it has ended or says something else.
 """
 
-from intact.kube.events import EventRecorder, EventType
+import msgspec
+
+from intact.kube.events import EventRecorder, EventType, reference_to
 from intact.kube.resources import PDBS, PODS
 from intact.kube.store import Key, key_of
-from intact.model.event import ObjectReference
 from intact.model.meta import LabelSelector
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
@@ -55,7 +56,7 @@ class PdbEvents:
     def not_deleted(self, budget: PodDisruptionBudget, pod: Pod) -> None:
         meta = budget.metadata
         text = f"Pod was expected by PDB {meta.namespace}/{meta.name} to be deleted but it wasn't"
-        self._recorder.record(_pod(pod), "Warning", NOT_DELETED, text)
+        self._recorder.record(reference_to(PODS, pod.metadata), "Warning", NOT_DELETED, text)
 
     def several_budgets(self, pod: Pod, budgets: list[str]) -> None:
         meta = pod.metadata
@@ -63,7 +64,7 @@ class PdbEvents:
             f'Pod "{meta.namespace}"/"{meta.name}" matches multiple PodDisruptionBudgets: '
             f"{', '.join(budgets)}. All of them count it, and the Eviction API refuses to evict it."
         )
-        self._recorder.record(_pod(pod), "Warning", SEVERAL_BUDGETS, text)
+        self._recorder.record(reference_to(PODS, pod.metadata), "Warning", SEVERAL_BUDGETS, text)
 
     def other_writer(self, budget: PodDisruptionBudget, manager: str) -> None:
         text = (
@@ -84,13 +85,8 @@ class PdbEvents:
             return
         said[reason] = message
         meta = budget.metadata
-        reference = ObjectReference(
-            api_version=PDBS.api_version,
-            kind=PDBS.kind,
-            namespace=meta.namespace,
-            name=meta.name,
-            uid=meta.uid,
-            resource_version=meta.resource_version,
+        reference = msgspec.structs.replace(
+            reference_to(PDBS, meta), resource_version=meta.resource_version
         )
         self._recorder.record(reference, type_, reason, message)
 
@@ -98,17 +94,6 @@ class PdbEvents:
         said = self._said.get(key_of(budget))
         if said is not None:
             said.pop(reason, None)
-
-
-def _pod(pod: Pod) -> ObjectReference:
-    meta = pod.metadata
-    return ObjectReference(
-        api_version=PODS.api_version,
-        kind=PODS.kind,
-        namespace=meta.namespace,
-        name=meta.name,
-        uid=meta.uid,
-    )
 
 
 def _text_of(selector: LabelSelector | None) -> str:

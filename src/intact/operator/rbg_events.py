@@ -1,8 +1,7 @@
 """Events on groups."""
 
-from intact.kube.events import EventRecorder, EventType
+from intact.kube.events import EventRecorder, EventType, reference_to
 from intact.kube.resources import RBGS
-from intact.model.event import ObjectReference
 from intact.model.rbg import RoleBasedGroup
 
 
@@ -11,12 +10,4 @@ class RbgEvents:
         self._events = events
 
     def say(self, group: RoleBasedGroup, type_: EventType, reason: str, message: str) -> None:
-        meta = group.metadata
-        reference = ObjectReference(
-            api_version=RBGS.api_version,
-            kind=RBGS.kind,
-            namespace=meta.namespace,
-            name=meta.name,
-            uid=meta.uid,
-        )
-        self._events.record(reference, type_, reason, message)
+        self._events.record(reference_to(RBGS, group.metadata), type_, reason, message)

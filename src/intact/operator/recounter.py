@@ -15,11 +15,11 @@ from intact.budget import conditions
 from intact.budget.recount import Expectation, is_current, next_expiry, recount, unseen
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, NotFound
-from intact.kube.events import EventRecorder
+from intact.kube.events import EventRecorder, reference_to
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
+from intact.kube.resources import PODS
 from intact.kube.store import Key
-from intact.model.event import ObjectReference
 from intact.model.meta import Condition
 from intact.model.pod import Pod
 from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
@@ -171,13 +171,7 @@ class Recounter:
         meta = budget.metadata
         pod = self._pods.store.get(meta.namespace, name)
         if pod is not None:
-            reference = ObjectReference(
-                api_version="v1",
-                kind="Pod",
-                namespace=meta.namespace,
-                name=name,
-                uid=pod.metadata.uid,
-            )
+            reference = reference_to(PODS, pod.metadata)
             text = f"budget {meta.name} allowed it to go, and it did not: the unit is given back"
             self._events.record(reference, "Warning", "NotDeleted", text)
 

@@ -180,9 +180,6 @@ class ScalingAdapterStatus(View):
     selector: str = ""
     phase: str = ""
     message: str = ""
-    agreed: int | None = None
-    """The number that the adapter and the role last had in common: whichever differs from it was
-    changed since."""
 
 
 class ScalingAdapter(View):

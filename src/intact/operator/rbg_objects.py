@@ -13,6 +13,7 @@ from intact.operator.rbg_resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg_templates import leader_and_worker, pod_template
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, coordination_of
 from intact.rollout.names import (
+    AGREED,
     BATCHED,
     COORDINATION,
     GROUP,
@@ -269,6 +270,7 @@ def _addresses(group: str, role: Role, size: int) -> Json:
 def scaling_adapter(group: RoleBasedGroup, role: Role, replicas: int) -> Json:
     name = workload_name(group.metadata.name, role.name)
     body = _object(SCALING_ADAPTERS, group, name, role_labels(group, role.name))
+    body["metadata"]["annotations"] = {AGREED: str(replicas)}
     target = {"name": group.metadata.name, "role": role.name}
     body["spec"] = {"replicas": replicas, "scaleTargetRef": target}
     return body

@@ -138,8 +138,8 @@ class RbgReconciler:
             return await self._reporting.write(group, invalid(group, text, self._now()))
         scaled = await self._scaling.agree(group)
         for role, one in scaled.items():
-            if one.changed and one.adapter is not None:
-                message = f"role {role} is scaled to {one.adapter.spec.replicas} by its adapter"
+            if one.changed:
+                message = f"role {role} is scaled to {one.replicas} by its adapter"
                 self._events.say(group, "Normal", "RoleScaled", message)
         if any(one.changed for one in scaled.values()):
             return None  # the group's own change brings us back

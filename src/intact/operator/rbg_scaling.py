@@ -1,21 +1,25 @@
 """The scaling adapters of a group's roles: one for each, for `kubectl scale` and autoscalers.
 
 Adapter and role each have a number, and the adapter remembers the last that they agreed on:
-whichever differs from it was changed since, and the other one follows.
+whichever differs from it was changed since, and the other one follows. It is remembered in an
+annotation, because that is written together with the adapter's number: had the number been written
+alone, it would be taken for somebody's wish if the role was edited again before the rest was
+written.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import AlreadyExists, Invalid, NotFound
+from intact.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from intact.kube.resources import RBGS, SCALING_ADAPTERS
 from intact.model.rbg import Role, RoleBasedGroup, ScalingAdapter, ScalingAdapterStatus
 from intact.operator.rbg_objects import scaling_adapter
 from intact.operator.rbg_stores import RbgStores
-from intact.rollout.names import selector_labels, workload_name
+from intact.rollout.names import AGREED, selector_labels, workload_name
 from intact.rollout.validation import validate
 
 BOUND = "Bound"
@@ -59,22 +63,28 @@ class RbgScaling:
         if adapter is None:
             number = 1 if own is None else own
             return Scaled(number, await self._make(group, role, number))
-        asked, agreed = adapter.spec.replicas, adapter.status.agreed
+        asked = adapter.spec.replicas
         if own is None:
-            return Scaled(1 if asked is None else asked, adapter)
-        if asked is not None and agreed is not None and asked not in (agreed, own):
-            refused = _refusal(group, role, asked)
-            if not refused:
-                try:
-                    await self._scale_role(group, role, asked)
-                except Invalid as error:
-                    refused = str(error)
-                else:
-                    return Scaled(own, adapter, changed=True)
-            return Scaled(own, adapter, refused=refused)
-        if asked != own:
-            await self._scale_adapter(adapter, own)
-        return Scaled(own, adapter)
+            number = 1 if asked is None else asked
+            return Scaled(number, await self._remember(adapter, number))
+        if not _wishes(adapter, own):
+            return Scaled(own, await self._remember(adapter, own))
+        # The store may not have heard yet that this wish was granted, and the role edited since.
+        adapter = await self._fresh(adapter)
+        asked = adapter.spec.replicas
+        if asked is None or not _wishes(adapter, own):
+            return Scaled(own, await self._remember(adapter, own))
+        refused = _refusal(group, role, asked)
+        if not refused:
+            try:
+                await self._scale_role(group, role, asked)
+            except Invalid as error:
+                refused = str(error)
+            else:
+                with suppress(Conflict):  # the next look remembers it
+                    adapter = await self._remember(adapter, asked)
+                return Scaled(asked, adapter, changed=True)
+        return Scaled(own, adapter, refused=refused)
 
     async def _make(self, group: RoleBasedGroup, role: Role, number: int) -> ScalingAdapter | None:
         body = scaling_adapter(group, role, number)
@@ -96,15 +106,32 @@ class RbgScaling:
         await self._client.patch(RBGS, patch, meta.name, meta.namespace, type=PatchType.JSON)
         self.writes += 1
 
-    async def _scale_adapter(self, adapter: ScalingAdapter, number: int) -> None:
+    async def _remember(self, adapter: ScalingAdapter, number: int) -> ScalingAdapter:
+        """That both have this number now."""
+        meta = adapter.metadata
+        if adapter.spec.replicas == number == _agreed(adapter):
+            return adapter
+        body = {
+            "metadata": {
+                # Compared: somebody may wish for another number at this moment.
+                "resourceVersion": meta.resource_version,
+                "annotations": {AGREED: str(number)},
+            },
+            "spec": {"replicas": number},
+        }
+        try:
+            found = await self._client.patch(SCALING_ADAPTERS, body, meta.name, meta.namespace)
+        except NotFound:
+            return adapter
+        self.writes += 1
+        return found
+
+    async def _fresh(self, adapter: ScalingAdapter) -> ScalingAdapter:
         meta = adapter.metadata
         try:
-            await self._client.patch(
-                SCALING_ADAPTERS, {"spec": {"replicas": number}}, meta.name, meta.namespace
-            )
+            return await self._client.get(SCALING_ADAPTERS, meta.name, meta.namespace)
         except NotFound:
-            return
-        self.writes += 1
+            return adapter
 
     async def report(self, group: RoleBasedGroup, role: Role, scaled: Scaled, now: int) -> None:
         """Write the status of the role's adapter, if it has changed."""
@@ -117,7 +144,6 @@ class RbgScaling:
             selector=",".join(f"{key}={value}" for key, value in labels.items()),
             phase=NOT_BOUND if scaled.refused else BOUND,
             message=scaled.refused,
-            agreed=scaled.adapter.status.agreed if scaled.refused else scaled.replicas,
         )
         if status == scaled.adapter.status:
             return
@@ -130,6 +156,17 @@ class RbgScaling:
         except NotFound:
             return
         self.writes += 1
+
+
+def _agreed(adapter: ScalingAdapter) -> int | None:
+    text = adapter.metadata.annotations.get(AGREED, "")
+    return int(text) if text.isdecimal() else None
+
+
+def _wishes(adapter: ScalingAdapter, own: int) -> bool:
+    """Whether somebody has asked the adapter for another number than the role has."""
+    agreed = _agreed(adapter)
+    return agreed is not None and adapter.spec.replicas not in (None, agreed, own)
 
 
 def _refusal(group: RoleBasedGroup, role: Role, number: int) -> str:

@@ -21,6 +21,8 @@ BATCH = "batch.coordination.workloads.x-k8s.io/"
 BATCHED = "intact.dev/batched"
 """On the pods of roles that come in batches, by which the API server knows to ask us: the name of
 the coordination."""
+AGREED = "intact.dev/agreed-replicas"
+"""Annotation on a role's scaling adapter: the number that the two last had in common."""
 
 HELD = "intact.dev/rollout"
 """Finalizer on a pod that was evicted to be updated, until its workload will make it again with the

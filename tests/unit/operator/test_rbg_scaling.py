@@ -3,6 +3,7 @@
 import pytest
 
 from intact.kube.resources import RBGS
+from intact.kube.transport import Request
 from tests.support.objects import Json
 from tests.support.rbg_objects import batches, group, role
 from tests.support.rbg_space import ADAPTERS, GROUP, STATEFUL_SETS
@@ -15,12 +16,20 @@ def replicas(value: int) -> Json:
     return {"op": "replace", "path": "/spec/roles/0/replicas", "value": value}
 
 
+def of_adapters(request: Request) -> bool:
+    return request.path.endswith(f"/{ADAPTERS.plural}")
+
+
 async def scale(scene: Scene, number: int, role: str = "prefill") -> None:
     """As `kubectl scale` does."""
     await scene.client.patch(
         ADAPTERS, {"spec": {"replicas": number}}, f"llm-{role}", NS, subresource="scale"
     )
     await scene.settle()
+
+
+def agreed(scene: Scene) -> int:
+    return int(scene.adapter().metadata.annotations["intact.dev/agreed-replicas"])
 
 
 def numbers(scene: Scene) -> tuple[int | None, int | None, int | None, int]:
@@ -30,7 +39,7 @@ def numbers(scene: Scene) -> tuple[int | None, int | None, int | None, int]:
     return (
         scene.group().spec.roles[0].replicas,
         adapter.spec.replicas,
-        adapter.status.agreed,
+        agreed(scene),
         workload,
     )
 
@@ -105,6 +114,37 @@ async def test_the_adapter_wins_where_both_have_changed() -> None:
 
 
 @simulated
+async def test_an_edit_after_a_restart_is_not_undone() -> None:
+    """The process that had told the adapter of the first edit ended before it told anybody else."""
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 3)))
+        scene.wire.delay = lambda request: 60.0 if request.path.endswith("/status") else 0.0
+        await scene.change(replicas(5))
+        assert scene.adapter().spec.replicas == 5
+        await scene.change(replicas(2))
+        scene.wire.delay = lambda _request: 0.0
+        await scene.restart()
+        assert numbers(scene) == (2, 2, 2, 2)
+
+
+@simulated
+async def test_a_wish_is_granted_once() -> None:
+    """The store has not heard yet that it was, as the role is edited."""
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2)))
+        scene.wire.delay = lambda request: 5.0 if request.path.endswith("/llm") else 0.0
+        await scale(scene, 5)
+        scene.api.faults.hold_watches(of_adapters)
+        await scene.settle()
+        assert scene.group().spec.roles[0].replicas == agreed(scene) == 5
+        scene.wire.delay = lambda _request: 0.0
+        await scene.change(replicas(3))
+        scene.api.faults.release_watches()
+        await scene.settle()
+        assert numbers(scene) == (3, 3, 3, 3)
+
+
+@simulated
 async def test_a_role_without_a_number_has_its_adapters() -> None:
     async with grouping() as scene:
         await scene.make(group("llm", role("prefill", None)))
@@ -120,13 +160,13 @@ async def test_a_number_that_the_group_cannot_have_is_refused() -> None:
         await scene.make(group("llm", role("prefill", 4), role("decode", 2), coordination=[rules]))
         await scale(scene, 5)
         status = scene.adapter().status
-        assert (status.phase, status.agreed) == ("NotBound", 4)
+        assert (status.phase, agreed(scene)) == ("NotBound", 4)
         assert "does not divide the 5 replicas" in status.message
         assert scene.group().spec.roles[0].replicas == 4
         # What it is asked for next is looked at afresh.
         await scale(scene, 6)
         status = scene.adapter().status
-        assert (status.phase, status.message, status.agreed) == ("Bound", "", 6)
+        assert (status.phase, status.message, agreed(scene)) == ("Bound", "", 6)
         assert scene.group().spec.roles[0].replicas == 6
 
 

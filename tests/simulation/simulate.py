@@ -82,10 +82,16 @@ class _Run:
             self._drains.append(asyncio.create_task(drain, name=f"drain {node}"))
         await self._trouble()
         await self._heal()
-        await self._until(self._is_drained, _DRAINED_WITHIN, "every drain has ended")
+        await self._until(self._is_drained, self._drained_within, "every drain has ended")
         await self._until(self._is_settled, _SETTLED_WITHIN, "the status is as counted")
         for replica in self._service.alive:
             replica.count()
+
+    @property
+    def _drained_within(self) -> float:
+        """A budget may let its pods go, and start again, one after the other."""
+        pods = max(len(workload.groups) for workload in self._scenario.workloads)
+        return _DRAINED_WITHIN + pods * self._scenario.slowest_start
 
     async def _trouble(self) -> None:
         people, world, service = self._people, self._world, self._service

@@ -160,7 +160,9 @@ class Commits:
         counted = entry.counts.ledger
         unknown = [uid for uid in budget.status.ledger.pods if uid not in counted]
         live = entry.counts.available_without(unknown)
-        without = entry.counts.available_without([*unknown, subject.uid])
+        # Only surplus pods of a group depend on it.
+        grouped = subject.group is not None
+        without = entry.counts.available_without([*unknown, subject.uid]) if grouped else live
         return decide(budget, subject, operation, self._now(), live, without)
 
 

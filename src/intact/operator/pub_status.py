@@ -1,7 +1,5 @@
 """Reading and writing the status of a budget, for the gate and for the recount."""
 
-import asyncio
-
 import msgspec
 
 from intact.budget.ledger import written_out
@@ -17,12 +15,11 @@ async def store_status(
     """A compare-and-swap on the version that the status was made from."""
     meta = base.metadata
     status = written_out(status)
-    clock = asyncio.get_running_loop().time
-    begun = clock()
-    stored = await client.update(
-        PUBS, _body(base, status), meta.name, meta.namespace, subresource="status"
-    )
-    entry.turn.stored(stored.metadata.resource_version, clock() - begun)
+    with entry.turn.write():
+        stored = await client.update(
+            PUBS, _body(base, status), meta.name, meta.namespace, subresource="status"
+        )
+        entry.turn.stored(stored.metadata.resource_version)
     entry.take(stored)
 
 

@@ -6,6 +6,8 @@ was heard of lately. Nobody has to be told: the next version in the watch is the
 """
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 
 _PATIENCE = 3
 """How many times in a row nobody may come before this replica takes itself to be alone."""
@@ -17,20 +19,40 @@ _LONGEST = 0.3
 class Turn:
     def __init__(self) -> None:
         self._own = 0
+        self._latest = 0
         self._took = 0.0
         self._patience = 0
+        self._writing = False
         self._others = asyncio.Event()
         """Set if somebody else has stored the latest version that is known."""
 
-    def stored(self, version: str, took: float) -> None:
-        """This replica has stored this version; `took` so many seconds."""
+    @contextmanager
+    def write(self) -> Generator[None, None, None]:
+        """The block asks the server to store. What is heard meanwhile may be one's own version: the
+        watch is often ahead of the answer."""
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        self._writing = True
+        try:
+            yield
+        finally:
+            self._writing = False
+            self._took = clock() - begun
+            self._look()
+
+    def stored(self, version: str) -> None:
+        """This replica has stored this version."""
         self._own = int(version)
-        self._took = took
         self._others.clear()
 
     def heard(self, version: str) -> None:
         """A version was seen, whoever has stored it."""
-        if int(version) > self._own:
+        self._latest = max(self._latest, int(version))
+        if not self._writing:
+            self._look()
+
+    def _look(self) -> None:
+        if self._latest > self._own:
             self._patience = _PATIENCE
             self._others.set()
 

@@ -14,12 +14,27 @@ async def waited(turn: Turn) -> float:
     return asyncio.get_running_loop().time() - begun
 
 
+async def store(turn: Turn, version: str, took: float = 0.01, ahead: str = "") -> None:
+    """`ahead`: a version that the watch shows before the server has answered."""
+    with turn.write():
+        await asyncio.sleep(took)
+        if ahead:
+            turn.heard(ahead)
+        turn.stored(version)
+
+
+async def lose(turn: Turn, version: str) -> None:
+    with turn.write():
+        turn.heard(version)
+        raise RuntimeError("a conflict")
+
+
 @simulated
 async def test_one_that_is_alone_never_waits() -> None:
     turn = Turn()
     for version in ("5", "6"):
         assert await waited(turn) == 0
-        turn.stored(version, 0.01)
+        await store(turn, version)
         turn.heard(version)
     turn.heard("5")
     assert await waited(turn) == 0
@@ -27,9 +42,35 @@ async def test_one_that_is_alone_never_waits() -> None:
 
 
 @simulated
+async def test_ones_own_version_is_nobody_elses_though_it_is_heard_first() -> None:
+    turn = Turn()
+    for version in ("5", "6"):
+        await store(turn, version, ahead=version)
+        assert await waited(turn) == 0
+    assert not turn.is_shared
+
+
+@simulated
+async def test_another_may_write_before_ones_own_answer_is_here() -> None:
+    turn = Turn()
+    await store(turn, "5", ahead="6")
+    assert turn.is_shared
+    assert await waited(turn) == 0
+
+
+@simulated
+async def test_who_has_lost_a_race_has_heard_of_another() -> None:
+    turn = Turn()
+    with pytest.raises(RuntimeError):
+        await lose(turn, "6")
+    assert turn.is_shared
+    assert await waited(turn) == 0
+
+
+@simulated
 async def test_after_another_has_written_it_is_ones_own_turn_at_once() -> None:
     turn = Turn()
-    turn.stored("5", 0.01)
+    await store(turn, "5")
     turn.heard("6")
     assert turn.is_shared
     assert await waited(turn) == 0
@@ -39,7 +80,7 @@ async def test_after_another_has_written_it_is_ones_own_turn_at_once() -> None:
 async def test_one_that_has_written_waits_for_the_other() -> None:
     turn = Turn()
     turn.heard("5")
-    turn.stored("6", 0.03)
+    await store(turn, "6", 0.03)
     asyncio.get_running_loop().call_later(0.05, turn.heard, "7")
     assert await waited(turn) == pytest.approx(0.05)
 
@@ -49,5 +90,5 @@ async def test_one_that_has_written_waits_for_the_other() -> None:
 async def test_nobody_waits_long_or_for_ever(took: float, wait: float) -> None:
     turn = Turn()
     turn.heard("5")
-    turn.stored("6", took)
+    await store(turn, "6", took)
     assert [await waited(turn) for _ in range(4)] == pytest.approx([wait, wait, wait, 0])

@@ -51,6 +51,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if min(arguments.budgets) < 1 or arguments.events < 1:
         parser.error("at least one budget and one event are needed")
+    pods = min(arguments.budgets) * PODS_EACH
+    if arguments.events > pods:
+        # A second change of a pod may overtake the first, and nobody knows then how it should end.
+        parser.error(f"{pods} pods can have at most {pods} changes, not {arguments.events}")
     results: list[tuple[int, Result, Result]] = []
     try:
         for budgets in arguments.budgets:

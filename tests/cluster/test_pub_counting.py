@@ -1,11 +1,12 @@
 """Whose pods a budget counts, and how many there should be, with real controllers."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from intact.kube.errors import NotFound
+from intact.kube.errors import AlreadyExists, NotFound
 from intact.kube.resources import PUBS, Resource, untyped
 from tests.support.objects import CRDS, DEPLOYMENTS, NAMESPACES, Json, deployment
 from tests.support.pub_house import shared_house
@@ -73,7 +74,7 @@ def owned_by(owner: Json, api_version: str, kind: str) -> Json:
 
 
 async def scalable(space: Space, resource: Resource[Any]) -> None:
-    """Define a kind that has replicas and a scale, once."""
+    """Define a kind that has replicas and a scale, unless it is."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": resource.version,
@@ -110,7 +111,8 @@ async def scalable(space: Space, resource: Resource[Any]) -> None:
             "versions": [version],
         },
     }
-    await space.client.create(CRDS, body)
+    with suppress(AlreadyExists):
+        await space.client.create(CRDS, body)
 
     async def look() -> bytes:
         return await space.client.raw(resource.path(space.namespace), {"limit": "1"})
@@ -163,7 +165,8 @@ async def test_the_custom_owner_of_a_replica_set_by_target(space: Space) -> None
     assert (await space.delete(second)).code == 429
 
 
-async def test_a_leader_worker_set_in_groups(space: Space) -> None:
+@pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
+async def test_a_leader_worker_set_in_groups(space: Space, by_name: bool) -> None:
     """As its controller makes it: leaders of one StatefulSet, and for each of them a StatefulSet of
     workers, owned by the leader's pod."""
     await scalable(space, LEADER_WORKER_SETS)
@@ -177,18 +180,21 @@ async def test_a_leader_worker_set_in_groups(space: Space) -> None:
             "spec": {"replicas": 3},
         },
     )
-    leaders = stateful(workload("llm", 2))
+    leaders = stateful(workload("llm", 2, tier="llm"))
     leaders["metadata"] |= owned_by(lws, LEADER_WORKER_SETS.api_version, kind)
     await space.create(STATEFUL_SETS, leaders)
     for name in await space.running(2):
         leader = await space.get(name)
         await space.change(name, {"metadata": {"labels": {GROUP_KEY: name}}})
-        workers = stateful(workload(f"{name}-w", 2, **{GROUP_KEY: name}))
+        workers = stateful(workload(f"{name}-w", 2, tier="llm", **{GROUP_KEY: name}))
         workers["metadata"] |= owned_by(leader, "v1", "Pod")
         await space.create(STATEFUL_SETS, workers)
     await space.running(6)
     policy = {"groupLabelKey": GROUP_KEY, "minReadyReplicas": 3}
-    spec = targeting(LEADER_WORKER_SETS, "llm", maxUnavailable=1, podGroupPolicy=policy)
+    spec: Json = {"selector": {"matchLabels": {"tier": "llm"}}}
+    if by_name:
+        spec = targeting(LEADER_WORKER_SETS, "llm")
+    spec |= {"maxUnavailable": 1, "podGroupPolicy": policy}
     # One group of three is missing, and that is all that may be.
     await space.budget(spec, total_replicas=3, current_available=2, unavailable_allowed=0)
     answer = await space.delete("llm-0-w-1")

@@ -36,7 +36,7 @@ class Expectations:
         )
 
     def _owners(self, entry: Entry) -> list[str]:
-        owners = entry.owner_uids()
+        owners = self._index.owner_uids(entry)
         target = entry.budget.spec.target_ref
         if target is not None:  # it counts also while it has no pods
             kind = (group_of(target.api_version), target.kind)

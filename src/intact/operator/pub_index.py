@@ -64,10 +64,6 @@ class Entry:
             self.budget = budget
             self.turn.heard(read)
 
-    def owner_uids(self) -> list[str]:
-        """All owners that count for it; empty for pods that nobody owns."""
-        return list(dict.fromkeys([*self.counts.owners, *self.template_owners]))
-
 
 class PubIndex:
     def __init__(
@@ -208,12 +204,31 @@ class PubIndex:
                 return above
         return nearest
 
+    def owner_uids(self, entry: Entry) -> list[str]:
+        """All owners whose scale counts for a budget, also those without pods; empty for pods that
+        nobody owns."""
+        found = dict.fromkeys(entry.counts.owners)
+        for uid in entry.template_owners:
+            found.setdefault(self._scale_owner_of_template(entry, uid))
+        return list(found)
+
+    def _scale_owner_of_template(self, entry: Entry, uid: str) -> str:
+        """As of the pods that it will make: of a StatefulSet below a LeaderWorkerSet, where groups
+        count, that one."""
+        known = self._workloads.by_uid(uid)
+        if known is None:
+            return uid
+        (group, kind), workload = known
+        nearest = Owner(group, kind, workload.metadata.name, uid)
+        owner = self.scale_owner(entry, Chain((nearest, *self._workloads.chain(workload).owners)))
+        return owner.uid if owner else uid
+
     def _prune(self) -> None:
         """Now and then forget the owners that nobody counts any more: they come with every
         rollout."""
         if len(self._owners) < self._prune_at:
             return
-        used = {uid for entry in self.entries.values() for uid in entry.owner_uids()}
+        used = {uid for entry in self.entries.values() for uid in self.owner_uids(entry)}
         self._owners = {uid: owner for uid, owner in self._owners.items() if uid in used}
         self._gone &= used
         self._idle &= used

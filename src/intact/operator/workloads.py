@@ -130,9 +130,9 @@ class Workloads:
                         async with asyncio.timeout(_DISCOVER_AGAIN):
                             await self._discovering.wait()
 
-    def chain(self, pod: Pod) -> Chain:
-        """The owners above a pod, as far as the stores know them. Kinds that are met on the way are
-        followed from then on."""
+    def chain(self, pod: Pod | Workload) -> Chain:
+        """The owners above a pod or workload, as far as the stores know them. Kinds that are met on
+        the way are followed from then on."""
         namespace = pod.metadata.namespace
         owners: list[Owner] = []
         above = _controller(pod.metadata.owner_references)

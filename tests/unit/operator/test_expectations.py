@@ -282,6 +282,34 @@ class TestGroups:
             assert scene.numbers() == (1, 6, 5, 6)
 
     @simulated
+    async def test_a_leader_worker_set_says_nothing_about_pods(self) -> None:
+        """Where pods count, and it has them itself, they count as what is there."""
+        async with running() as scene:
+            top = await scene.make(LWS, "top", spec={"replicas": 2})
+            await scene.pods(*"abcdef", owner=top, labels=A)
+            await scene.budget(minAvailable="100%")
+            await scene.settle()
+            assert scene.numbers() == (0, 6, 6, 6)
+            await scene.client.patch(LWS, {"spec": {"replicas": 0}}, "top", NS)
+            await scene.settle()
+            assert [await scene.delete(name) for name in "abcdef"] == [200] * 6
+
+    @simulated
+    async def test_a_leader_that_is_gone_takes_no_group_off_the_total(self) -> None:
+        """Its workers hang on nobody then, until they are gone too."""
+        async with running() as scene:
+            await lws(scene, groups=3)
+            await scene.client.patch(LWS, {"spec": {"replicas": 4}}, "top", NS)
+            await scene.budget(maxUnavailable=2, podGroupPolicy=GROUPS)
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 4)
+            assert await scene.delete("top-0") == 200
+            await scene.finish("top-0")
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 2, 4)
+            assert await scene.delete("top-1-1") == 429
+
+    @simulated
     async def test_a_leader_worker_set_scaled_to_zero_releases_its_groups(self) -> None:
         async with running() as scene:
             await lws(scene, groups=2)

@@ -207,21 +207,28 @@ class PubIndex:
     def owner_uids(self, entry: Entry) -> list[str]:
         """All owners whose scale counts for a budget, also those without pods; empty for pods that
         nobody owns."""
-        found = dict.fromkeys(entry.counts.owners)
-        for uid in entry.template_owners:
-            found.setdefault(self._scale_owner_of_template(entry, uid))
+        counted = entry.counts.owners
+        waiting = [uid for uid in entry.template_owners if uid not in counted]
+        if not waiting:
+            return list(counted)
+        chains = {uid: self._chain_from(uid) for uid in (*counted, *waiting)}
+        # A workload above another that counts has it make the pods: theirs are the same.
+        above = {owner.uid for chain in chains.values() for owner in chain.owners[1:]}
+        found = dict.fromkeys(counted)
+        for uid in waiting:
+            owner = self.scale_owner(entry, chains[uid])
+            if uid not in above:
+                found.setdefault(owner.uid if owner else uid)
         return list(found)
 
-    def _scale_owner_of_template(self, entry: Entry, uid: str) -> str:
-        """As of the pods that it will make: of a StatefulSet below a LeaderWorkerSet, where groups
-        count, that one."""
+    def _chain_from(self, uid: str) -> Chain:
+        """A workload with its owners."""
         known = self._workloads.by_uid(uid)
         if known is None:
-            return uid
+            return Chain()
         (group, kind), workload = known
-        nearest = Owner(group, kind, workload.metadata.name, uid)
-        owner = self.scale_owner(entry, Chain((nearest, *self._workloads.chain(workload).owners)))
-        return owner.uid if owner else uid
+        itself = Owner(group, kind, workload.metadata.name, uid)
+        return Chain((itself, *self._workloads.chain(workload).owners))
 
     def _prune(self) -> None:
         """Now and then forget the owners that nobody counts any more: they come with every

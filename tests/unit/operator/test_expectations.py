@@ -44,6 +44,23 @@ async def test_the_total_is_summed_over_owners() -> None:
         assert scene.numbers() == (1, 14, 13, 15)
 
 
+@pytest.mark.parametrize("below", [DEPLOYMENT, STATEFUL_SET], ids=lambda found: found.kind)
+@simulated
+async def test_a_workload_above_another_does_not_count_beside_it(below: Anything) -> None:
+    """All the same if its template, too, has the labels that a budget selects."""
+    async with running() as scene:
+        top = await scene.workload(ROLLOUT, "top", 3, labels=A)
+        await scene.budget(minAvailable="100%")
+        owner = await scene.workload(below, "below", 3, owner=top, labels=A)
+        if below is DEPLOYMENT:
+            owner = await scene.workload(REPLICA_SET, "rs", 3, owner=owner, labels=A)
+        await scene.settle()
+        assert scene.numbers() == (0, 0, 3, 3)
+        await scene.pods("a", "b", "c", owner=owner, labels=A)
+        await scene.settle()
+        assert scene.numbers() == (0, 3, 3, 3)
+
+
 @simulated
 async def test_replicas_that_are_not_given_are_one() -> None:
     async with running() as scene:

@@ -24,6 +24,7 @@ house = pytest.fixture(scope="module")(shared_house)
 space = pytest.fixture(open_space)
 
 REPLICA_SETS = untyped("apps", "v1", "replicasets", "ReplicaSet")
+REPLICATION_CONTROLLERS = untyped("", "v1", "replicationcontrollers", "ReplicationController")
 DAEMON_SETS = untyped("apps", "v1", "daemonsets", "DaemonSet")
 ROLLOUTS = untyped("budgets.intact.dev", "v1", "rollouts", "Rollout")
 LEADER_WORKER_SETS = untyped(
@@ -129,10 +130,14 @@ async def test_a_deployment_by_selector(space: Space) -> None:
 
 
 @pytest.mark.parametrize(
-    "resource", [DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS], ids=lambda r: r.kind
+    "resource",
+    [DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, REPLICATION_CONTROLLERS],
+    ids=lambda r: r.kind,
 )
 async def test_a_workload_by_target(space: Space, resource: Resource[Any]) -> None:
     body = workload("web", 3)
+    if resource is REPLICATION_CONTROLLERS:
+        body["spec"]["selector"] = {"app": "web"}
     await space.create(resource, stateful(body) if resource is STATEFUL_SETS else body)
     await space.pods("stranger", labels={"tier": "web"})
     first, second, *_ = [name for name in await space.running(4) if name != "stranger"]
@@ -230,6 +235,27 @@ async def test_a_total_by_annotation_stands_before_the_scale(space: Space) -> No
         desired_available=2,
         unavailable_allowed=0,
     )
+
+
+async def test_a_total_by_annotation_is_in_groups_where_groups_count(space: Space) -> None:
+    for group in "xyz":
+        await space.pods(f"{group}-0", f"{group}-1", labels={"app": "web", "shard": group})
+    policy = {"groupLabelKey": "shard", "minReadyReplicas": 2}
+    await space.budget(
+        selecting(maxUnavailable="25%", podGroupPolicy=policy),
+        annotations={"pub.kruise.io/protect-total-replicas": "4"},
+        total_replicas=4,
+        desired_available=3,
+        unavailable_allowed=0,
+    )
+    assert (await space.delete("x-0")).code == 429
+    total = "pub.kruise.io/protect-total-replicas=3"
+    code, said = await space.kubectl("annotate", "--overwrite", "pub", "budget", total)
+    assert code == 0, said
+    await space.counted(total_replicas=3, desired_available=2, unavailable_allowed=1)
+    assert (await space.delete("x-0")).code == 200
+    assert (await space.delete("y-0")).code == 429
+    assert (await space.delete("x-1")).code == 200
 
 
 async def test_a_budget_protects_pods_that_were_there_before_it(space: Space) -> None:

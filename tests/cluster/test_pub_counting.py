@@ -1,11 +1,12 @@
 """Whose pods a budget counts, and how many there should be, with real controllers."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from intact.kube.errors import NotFound
+from intact.kube.errors import AlreadyExists, NotFound
 from intact.kube.resources import PUBS, Resource, untyped
 from tests.support.objects import CRDS, DEPLOYMENTS, NAMESPACES, Json, deployment
 from tests.support.pub_house import shared_house
@@ -23,6 +24,7 @@ house = pytest.fixture(scope="module")(shared_house)
 space = pytest.fixture(open_space)
 
 REPLICA_SETS = untyped("apps", "v1", "replicasets", "ReplicaSet")
+REPLICATION_CONTROLLERS = untyped("", "v1", "replicationcontrollers", "ReplicationController")
 DAEMON_SETS = untyped("apps", "v1", "daemonsets", "DaemonSet")
 ROLLOUTS = untyped("budgets.intact.dev", "v1", "rollouts", "Rollout")
 LEADER_WORKER_SETS = untyped(
@@ -73,7 +75,7 @@ def owned_by(owner: Json, api_version: str, kind: str) -> Json:
 
 
 async def scalable(space: Space, resource: Resource[Any]) -> None:
-    """Define a kind that has replicas and a scale, once."""
+    """Define a kind that has replicas and a scale, unless it is."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": resource.version,
@@ -110,7 +112,8 @@ async def scalable(space: Space, resource: Resource[Any]) -> None:
             "versions": [version],
         },
     }
-    await space.client.create(CRDS, body)
+    with suppress(AlreadyExists):
+        await space.client.create(CRDS, body)
 
     async def look() -> bytes:
         return await space.client.raw(resource.path(space.namespace), {"limit": "1"})
@@ -127,10 +130,14 @@ async def test_a_deployment_by_selector(space: Space) -> None:
 
 
 @pytest.mark.parametrize(
-    "resource", [DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS], ids=lambda r: r.kind
+    "resource",
+    [DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, REPLICATION_CONTROLLERS],
+    ids=lambda r: r.kind,
 )
 async def test_a_workload_by_target(space: Space, resource: Resource[Any]) -> None:
     body = workload("web", 3)
+    if resource is REPLICATION_CONTROLLERS:
+        body["spec"]["selector"] = {"app": "web"}
     await space.create(resource, stateful(body) if resource is STATEFUL_SETS else body)
     await space.pods("stranger", labels={"tier": "web"})
     first, second, *_ = [name for name in await space.running(4) if name != "stranger"]
@@ -163,7 +170,8 @@ async def test_the_custom_owner_of_a_replica_set_by_target(space: Space) -> None
     assert (await space.delete(second)).code == 429
 
 
-async def test_a_leader_worker_set_in_groups(space: Space) -> None:
+@pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
+async def test_a_leader_worker_set_in_groups(space: Space, by_name: bool) -> None:
     """As its controller makes it: leaders of one StatefulSet, and for each of them a StatefulSet of
     workers, owned by the leader's pod."""
     await scalable(space, LEADER_WORKER_SETS)
@@ -177,18 +185,21 @@ async def test_a_leader_worker_set_in_groups(space: Space) -> None:
             "spec": {"replicas": 3},
         },
     )
-    leaders = stateful(workload("llm", 2))
+    leaders = stateful(workload("llm", 2, tier="llm"))
     leaders["metadata"] |= owned_by(lws, LEADER_WORKER_SETS.api_version, kind)
     await space.create(STATEFUL_SETS, leaders)
     for name in await space.running(2):
         leader = await space.get(name)
         await space.change(name, {"metadata": {"labels": {GROUP_KEY: name}}})
-        workers = stateful(workload(f"{name}-w", 2, **{GROUP_KEY: name}))
+        workers = stateful(workload(f"{name}-w", 2, tier="llm", **{GROUP_KEY: name}))
         workers["metadata"] |= owned_by(leader, "v1", "Pod")
         await space.create(STATEFUL_SETS, workers)
     await space.running(6)
     policy = {"groupLabelKey": GROUP_KEY, "minReadyReplicas": 3}
-    spec = targeting(LEADER_WORKER_SETS, "llm", maxUnavailable=1, podGroupPolicy=policy)
+    spec: Json = {"selector": {"matchLabels": {"tier": "llm"}}}
+    if by_name:
+        spec = targeting(LEADER_WORKER_SETS, "llm")
+    spec |= {"maxUnavailable": 1, "podGroupPolicy": policy}
     # One group of three is missing, and that is all that may be.
     await space.budget(spec, total_replicas=3, current_available=2, unavailable_allowed=0)
     answer = await space.delete("llm-0-w-1")
@@ -224,6 +235,27 @@ async def test_a_total_by_annotation_stands_before_the_scale(space: Space) -> No
         desired_available=2,
         unavailable_allowed=0,
     )
+
+
+async def test_a_total_by_annotation_is_in_groups_where_groups_count(space: Space) -> None:
+    for group in "xyz":
+        await space.pods(f"{group}-0", f"{group}-1", labels={"app": "web", "shard": group})
+    policy = {"groupLabelKey": "shard", "minReadyReplicas": 2}
+    await space.budget(
+        selecting(maxUnavailable="25%", podGroupPolicy=policy),
+        annotations={"pub.kruise.io/protect-total-replicas": "4"},
+        total_replicas=4,
+        desired_available=3,
+        unavailable_allowed=0,
+    )
+    assert (await space.delete("x-0")).code == 429
+    total = "pub.kruise.io/protect-total-replicas=3"
+    code, said = await space.kubectl("annotate", "--overwrite", "pub", "budget", total)
+    assert code == 0, said
+    await space.counted(total_replicas=3, desired_available=2, unavailable_allowed=1)
+    assert (await space.delete("x-0")).code == 200
+    assert (await space.delete("y-0")).code == 429
+    assert (await space.delete("x-1")).code == 200
 
 
 async def test_a_budget_protects_pods_that_were_there_before_it(space: Space) -> None:

@@ -75,6 +75,19 @@ async def test_a_denial_is_a_429_with_its_cause(space: Space) -> None:
     assert is_available(await space.get("a"))
 
 
+async def test_a_collection_is_deleted_as_far_as_the_budget_goes(space: Space) -> None:
+    await space.pods(*"abcde", labels=WEB)
+    await space.budget(SELECTOR | {"minAvailable": 3}, unavailable_allowed=2)
+    code, said = await space.kubectl("delete", "--raw", PODS.path(space.namespace))
+    assert code == 1
+    assert "cannot go now: budget budget has 3 of 5 pods available" in said
+    await space.until("three to be left", lambda pods: len(pods) == 3)
+    await space.counted(current_available=3, unavailable_allowed=0, disrupted_pods={})
+    code, said = await space.kubectl("delete", "pods", "--all", "--force")
+    assert code == 1
+    assert said.count("TooManyRequests") == 3
+
+
 async def test_dry_runs_are_decided_and_stored_nowhere(space: Space) -> None:
     labels = WEB | {"space": space.namespace}
     await space.pods("a", "b", labels=labels)
@@ -155,7 +168,11 @@ async def test_the_unavailable_label_costs_a_unit_for_as_long_as_it_stands(space
 
 
 async def test_what_cannot_disrupt_is_free(space: Space) -> None:
-    await space.pods("a", labels=WEB)
+    body = pod("a", node="node-0", labels=WEB)
+    sidecar = {"name": "side", "image": "registry.example/side:1", "restartPolicy": "Always"}
+    body["spec"]["initContainers"] = [sidecar]
+    await space.create(PODS, body)
+    await space.ready("a")
     await space.budget(NONE, total_replicas=1)
     toleration = {"key": "x", "operator": "Exists", "effect": "NoSchedule"}
     for body in (
@@ -164,7 +181,11 @@ async def test_what_cannot_disrupt_is_free(space: Space) -> None:
         {"spec": {"tolerations": [toleration]}},
     ):
         assert (await space.change("a", body)).code == 200, body
+    debugger = {"ephemeralContainers": [{"name": "debug", "image": "registry.example/debug:1"}]}
+    assert (await space.change("a", {"spec": debugger}, "ephemeralcontainers")).code == 200
     assert (await space.set_image("a", "registry.example/main:2")).code == 429
+    updated = {"initContainers": [{"name": "side", "image": "registry.example/side:2"}]}
+    assert (await space.change("a", {"spec": updated})).code == 429
 
 
 async def test_a_pod_that_serves_nothing_is_free(space: Space) -> None:
@@ -185,6 +206,18 @@ async def test_an_exempt_pod_is_free(space: Space) -> None:
     await space.budget(NONE, total_replicas=2)
     assert (await space.delete("a")).code == 200
     assert (await space.delete("b")).code == 429
+    # Not by the very update that takes it out of service.
+    answer = await space.change(
+        "b",
+        {
+            "metadata": {
+                "annotations": {"pub.kruise.io/no-protect": "true"},
+                "labels": {"app": None},
+            },
+            "spec": {"containers": [{"name": "main", "image": "registry.example/main:2"}]},
+        },
+    )
+    assert answer.code == 429
 
 
 async def test_only_protected_operations_are_held(space: Space) -> None:
@@ -368,6 +401,14 @@ async def test_overlapping_budgets_are_refused_as_the_proposal_says(space: Space
     assert "it overlaps with the selector of the budget pub1" in said
     assert (await create("other", app="db"))[0] == 0
     assert (await create("unjudged", backend="true"))[0] == 0
+
+
+async def test_of_both_amounts_one_wins_and_the_writer_is_told(space: Space) -> None:
+    await space.pods(*"abc", labels=WEB)
+    code, said = await space.kubectl("create", "-f", "-", stdin=budget(ONE | {"minAvailable": 3}))
+    assert code == 0, said
+    assert "Warning: maxUnavailable and minAvailable are both set: maxUnavailable wins" in said
+    await space.counted(total_replicas=3, desired_available=2, unavailable_allowed=1)
 
 
 async def test_kubectl_shows_the_counts(space: Space) -> None:

@@ -25,7 +25,9 @@ class Expectation:
     """How many units there should be."""
 
     total: int | None = None
-    """None if nobody says so: then what is there counts."""
+    """None if nobody says so of all: then what is there counts."""
+    at_least: int = 0
+    """What some owners want, if not all say so."""
     released: tuple[str, ...] = ()
     """Owners that want no pods any more."""
     missing: bool = False
@@ -102,7 +104,8 @@ def recount(
     absent = _absent_groups(budget, counts, expectation, records)
     total = expectation.total
     if total is None:
-        total = max(counts.units + len(absent), _total_before(budget, expectation))
+        seen_units = counts.units + len(absent)
+        total = max(seen_units, expectation.at_least, _total_before(budget, expectation))
     desired = desired_of(budget.spec, total)
     allowed = 0 if expectation.problem else max(0, counts.available - desired)
     ledger = Ledger(

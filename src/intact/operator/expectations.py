@@ -30,13 +30,14 @@ class Expectations:
                 problem = f"cannot find out how many pods are wanted: {error}"
         return Expectation(
             total=self._total(entry, tally),
+            at_least=_groups(entry, tally),
             released=tuple(tally.released),
             missing=tally.missing,
             problem=problem if total_override(entry.budget) is None else "",
         )
 
     def _owners(self, entry: Entry) -> list[str]:
-        owners = entry.owner_uids()
+        owners = self._index.owner_uids(entry)
         target = entry.budget.spec.target_ref
         if target is not None:  # it counts also while it has no pods
             kind = (group_of(target.api_version), target.kind)
@@ -64,7 +65,10 @@ class Expectations:
         self._index.set_idle(uid, not wanted)
         if not wanted:
             tally.released.append(uid)
-        if scales_in_groups(kind) and entry.group_key is not None:
+        if scales_in_groups(kind):
+            if entry.group_key is None:
+                tally.pods += present if wanted else 0  # it does not say how many pods a group has
+                return
             tally.groups += wanted
             tally.group_owners += 1
         else:
@@ -98,8 +102,13 @@ class Expectations:
         if entry.group_key is None:
             return tally.pods
         if tally.group_owners and not tally.pod_owners:
-            return tally.groups + entry.counts.single_present
+            return _groups(entry, tally)
         return None
+
+
+def _groups(entry: Entry, tally: "_Tally") -> int:
+    """Those that owners want, with the pods that are units of their own."""
+    return tally.groups + entry.counts.single_present
 
 
 class _Tally:

@@ -64,10 +64,6 @@ class Entry:
             self.budget = budget
             self.turn.heard(read)
 
-    def owner_uids(self) -> list[str]:
-        """All owners that count for it; empty for pods that nobody owns."""
-        return list(dict.fromkeys([*self.counts.owners, *self.template_owners]))
-
 
 class PubIndex:
     def __init__(
@@ -208,12 +204,38 @@ class PubIndex:
                 return above
         return nearest
 
+    def owner_uids(self, entry: Entry) -> list[str]:
+        """All owners whose scale counts for a budget, also those without pods; empty for pods that
+        nobody owns."""
+        counted = entry.counts.owners
+        waiting = [uid for uid in entry.template_owners if uid not in counted]
+        if not waiting:
+            return list(counted)
+        chains = {uid: self._chain_from(uid) for uid in (*counted, *waiting)}
+        # A workload above another that counts has it make the pods: theirs are the same.
+        above = {owner.uid for chain in chains.values() for owner in chain.owners[1:]}
+        found = dict.fromkeys(counted)
+        for uid in waiting:
+            owner = self.scale_owner(entry, chains[uid])
+            if uid not in above:
+                found.setdefault(owner.uid if owner else uid)
+        return list(found)
+
+    def _chain_from(self, uid: str) -> Chain:
+        """A workload with its owners."""
+        known = self._workloads.by_uid(uid)
+        if known is None:
+            return Chain()
+        (group, kind), workload = known
+        itself = Owner(group, kind, workload.metadata.name, uid)
+        return Chain((itself, *self._workloads.chain(workload).owners))
+
     def _prune(self) -> None:
         """Now and then forget the owners that nobody counts any more: they come with every
         rollout."""
         if len(self._owners) < self._prune_at:
             return
-        used = {uid for entry in self.entries.values() for uid in entry.owner_uids()}
+        used = {uid for entry in self.entries.values() for uid in self.owner_uids(entry)}
         self._owners = {uid: owner for uid, owner in self._owners.items() if uid in used}
         self._gone &= used
         self._idle &= used

@@ -85,8 +85,10 @@ class Workloads:
         self._handlers: list[Handler] = []
         self._scales: dict[str, tuple[int, int]] = {}
         self._scaled: dict[GroupKind, bool] = {}
-        self._unknown: dict[GroupKind, str] = {}
-        self._looked_for: set[GroupKind] = set()
+        self._unknown: dict[GroupKind, dict[str, None]] = {}
+        """Kinds that are not followed, with the versions in which they are named. Somebody may name
+        one that is not served, others must not suffer from it."""
+        self._looked_for: set[tuple[GroupKind, str]] = set()
         self._discovering = asyncio.Event()
         for resource in BUILT_IN:
             self._follow(resource)
@@ -130,9 +132,9 @@ class Workloads:
                         async with asyncio.timeout(_DISCOVER_AGAIN):
                             await self._discovering.wait()
 
-    def chain(self, pod: Pod) -> Chain:
-        """The owners above a pod, as far as the stores know them. Kinds that are met on the way are
-        followed from then on."""
+    def chain(self, pod: Pod | Workload) -> Chain:
+        """The owners above a pod or workload, as far as the stores know them. Kinds that are met on
+        the way are followed from then on."""
         namespace = pod.metadata.namespace
         owners: list[Owner] = []
         above = _controller(pod.metadata.owner_references)
@@ -192,13 +194,18 @@ class Workloads:
     def learn(self, group: str, kind: str, api_version: str) -> None:
         """Make sure that a kind is followed, if it can be."""
         key = (group, kind)
-        if key in self.reflectors or key in _UNSCALED or key in self._unknown:
+        if key in self.reflectors or key in _UNSCALED:
             return
-        self._unknown[key] = api_version
-        self._discovering.set()
+        versions = self._unknown.setdefault(key, {})
+        if api_version not in versions:
+            versions[api_version] = None
+            self._discovering.set()
 
     async def _discover(self) -> None:
-        for key, api_version in list(self._unknown.items()):
+        named = [(key, version) for key, versions in self._unknown.items() for version in versions]
+        for key, api_version in named:
+            if key not in self._unknown:
+                continue  # found in another version
             try:
                 await self._look_for(key, api_version)
             except KubeError as error:
@@ -206,7 +213,7 @@ class Workloads:
 
     async def _look_for(self, key: GroupKind, api_version: str) -> None:
         resource, scaled = await _find_resource(self._client, api_version, key[1])
-        self._looked_for.add(key)
+        self._looked_for.add((key, api_version))
         # Somebody else may have found it meanwhile.
         if resource is not None and self._unknown.pop(key, None) is not None:
             self._scaled[key] = scaled
@@ -271,7 +278,7 @@ class Workloads:
         it. A kind is asked for at once when it is first named, and now and then after that."""
         key = (group, kind)
         self.learn(group, kind, api_version)
-        if key in self._unknown and key not in self._looked_for:
+        if key in self._unknown and (key, api_version) not in self._looked_for:
             await self._look_for(key, api_version)
         reflector = self.reflectors.get(key)
         return reflector.resource if reflector else None

@@ -44,6 +44,23 @@ async def test_the_total_is_summed_over_owners() -> None:
         assert scene.numbers() == (1, 14, 13, 15)
 
 
+@pytest.mark.parametrize("below", [DEPLOYMENT, STATEFUL_SET], ids=lambda found: found.kind)
+@simulated
+async def test_a_workload_above_another_does_not_count_beside_it(below: Anything) -> None:
+    """All the same if its template, too, has the labels that a budget selects."""
+    async with running() as scene:
+        top = await scene.workload(ROLLOUT, "top", 3, labels=A)
+        await scene.budget(minAvailable="100%")
+        owner = await scene.workload(below, "below", 3, owner=top, labels=A)
+        if below is DEPLOYMENT:
+            owner = await scene.workload(REPLICA_SET, "rs", 3, owner=owner, labels=A)
+        await scene.settle()
+        assert scene.numbers() == (0, 0, 3, 3)
+        await scene.pods("a", "b", "c", owner=owner, labels=A)
+        await scene.settle()
+        assert scene.numbers() == (0, 3, 3, 3)
+
+
 @simulated
 async def test_replicas_that_are_not_given_are_one() -> None:
     async with running() as scene:
@@ -280,6 +297,34 @@ class TestGroups:
             await scene.budget()
             await scene.settle()
             assert scene.numbers() == (1, 6, 5, 6)
+
+    @simulated
+    async def test_a_leader_worker_set_says_nothing_about_pods(self) -> None:
+        """Where pods count, and it has them itself, they count as what is there."""
+        async with running() as scene:
+            top = await scene.make(LWS, "top", spec={"replicas": 2})
+            await scene.pods(*"abcdef", owner=top, labels=A)
+            await scene.budget(minAvailable="100%")
+            await scene.settle()
+            assert scene.numbers() == (0, 6, 6, 6)
+            await scene.client.patch(LWS, {"spec": {"replicas": 0}}, "top", NS)
+            await scene.settle()
+            assert [await scene.delete(name) for name in "abcdef"] == [200] * 6
+
+    @simulated
+    async def test_a_leader_that_is_gone_takes_no_group_off_the_total(self) -> None:
+        """Its workers hang on nobody then, until they are gone too."""
+        async with running() as scene:
+            await lws(scene, groups=3)
+            await scene.client.patch(LWS, {"spec": {"replicas": 4}}, "top", NS)
+            await scene.budget(maxUnavailable=2, podGroupPolicy=GROUPS)
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 4)
+            assert await scene.delete("top-0") == 200
+            await scene.finish("top-0")
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 2, 4)
+            assert await scene.delete("top-1-1") == 429
 
     @simulated
     async def test_a_leader_worker_set_scaled_to_zero_releases_its_groups(self) -> None:

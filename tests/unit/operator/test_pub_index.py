@@ -61,7 +61,7 @@ async def by_an_owner_of_a_deployment(scene: Scene) -> Json:
 async def lws(scene: Scene, groups: int = 2, size: int = 3) -> Json:
     """A LeaderWorkerSet above a StatefulSet above leaders, each above a StatefulSet of workers."""
     top = await scene.make(LWS, "top", spec={"replicas": groups})
-    leaders = await scene.workload(STATEFUL_SET, "top", groups, owner=top)
+    leaders = await scene.workload(STATEFUL_SET, "top", groups, owner=top, labels=A)
     for group in range(groups):
         await lws_group(scene, leaders, group, size)
     return top
@@ -70,7 +70,9 @@ async def lws(scene: Scene, groups: int = 2, size: int = 3) -> Json:
 async def lws_group(scene: Scene, leaders: Json, group: int, size: int = 3) -> None:
     labels = A | {"group": str(group)}
     leader = await scene.pod(f"top-{group}", owner=leaders, labels=labels)
-    workers = await scene.workload(STATEFUL_SET, f"top-{group}", size - 1, owner=leader)
+    workers = await scene.workload(
+        STATEFUL_SET, f"top-{group}", size - 1, owner=leader, labels=labels
+    )
     for number in range(1, size):
         await scene.pod(f"top-{group}-{number}", owner=workers, labels=labels)
 

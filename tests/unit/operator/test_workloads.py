@@ -151,6 +151,18 @@ class TestKinds:
             assert scene.numbers() == (1, 1, 0, 1)
 
     @simulated
+    async def test_one_that_a_budget_names_in_a_version_that_is_not_served(self) -> None:
+        async with running() as scene:
+            odd = {"apiVersion": f"{SETS_GROUP}/v0", "kind": "Rollout", "metadata": {"name": "top"}}
+            await scene.budget("odd", target=odd)
+            await scene.settle()
+            await scene.workload(ROLLOUT, "top", 4, pods=3, labels=A)
+            await scene.budget()
+            await scene.settle()
+            for name in ("odd", "b"):
+                assert scene.numbers(name) == (0, 3, 3, 4)
+
+    @simulated
     async def test_one_that_may_not_be_followed_holds_up_nobody(self) -> None:
         """All else is counted; and a replica that starts anew can still lead."""
         async with running(replicas=2) as scene:

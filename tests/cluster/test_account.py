@@ -14,7 +14,7 @@ from tests.support.account_house import account_house
 from tests.support.group_space import Groups, condition, open_groups
 from tests.support.objects import PDBS, PODS, Json
 from tests.support.pub_cases import amount
-from tests.support.pub_space import UNREADY, Space, eventually, groups_down, open_space
+from tests.support.pub_space import UNREADY, WITHIN, Space, eventually, groups_down, open_space
 from tests.support.rbg_objects import batches, group, kind, role, rolling, template
 from tests.support.rbg_rollout import intact
 from tests.support.rbg_space import (
@@ -30,10 +30,12 @@ from tests.support.rbg_space import (
     SETS,
     STATEFUL_SETS,
     change,
+    completed,
     group_settled,
     group_until,
     names_of,
     role_pods,
+    settled,
 )
 from tests.support.sets import install_sets, remove_sets, simulated_sets
 
@@ -95,10 +97,10 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Space) -
                 for at in range(3)
             ],
         )
-        found = await group_settled(space)
-        assert await images(space) == {"engine:2"}
-        [state] = found.status.coordination_state
-        assert {one.state for one in state.progress.values()} == {"Completed"}
+        await group_until(space, "llm", completed, "the rollout to be completed")
+        await eventually(
+            lambda: images(space), lambda found: found == {"engine:2"}, "the new image only"
+        )
 
         for name, replicas in {"prefill": 5, "router": 3, "decode": 3}.items():
             code, said = await space.kubectl("scale", f"rbgsa/llm-{name}", f"--replicas={replicas}")
@@ -138,16 +140,23 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Space) -
             lambda: owned(space), lambda found: left.items() <= found.items(), f"only {left}"
         )
         await space.events("RoleBasedGroup", "llm", "Removed")
-        assert (await group_settled(space)).status.ready == "8/8"
+        await group_until(
+            space, "llm", lambda one: settled(one) and one.status.ready == "8/8", "all to be ready"
+        )
 
         await space.client.delete(GROUPS, "llm", space.namespace)
+        # The garbage collector looks for new kinds every 30 s.
         await eventually(
-            lambda: owned(space), lambda found: not any(found.values()), "nothing to be left"
+            lambda: owned(space),
+            lambda found: not any(found.values()),
+            "nothing to be left",
+            within=3 * WITHIN,
         )
         # Pods of a kind that has just come are left to the garbage collector's next look at kinds.
         await space.until(
             "the pods of stock workloads to be gone",
             lambda pods: all("decode" in name for name in pods),
+            within=3 * WITHIN,
         )
 
 
@@ -276,6 +285,8 @@ async def test_plain_budgets_are_counted_through_every_owner(space: Space) -> No
     code, said = await space.kubectl("create", "job", "once", "--image=x")
     assert code == 0, said
     await space.pods("alone", labels={"app": "alone"})
+    # Counted before it has a pod, the budget of a Job is in order.
+    await space.until("the Job's pod", lambda pods: any(name.startswith("once-") for name in pods))
     selectors = {"web": {"app": "web"}, "prefill": {ROLE: "prefill"}, "job": {"job-name": "once"}}
     for name, labels in selectors.items():
         spec = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}

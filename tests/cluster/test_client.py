@@ -22,7 +22,8 @@ from intact.model.event import ObjectReference
 from tests.support.kubeconfigs import write_kubeconfig
 from tests.support.objects import CONFIGMAPS, NAMESPACES, configmap, pod
 
-FAST = Timing(duration=3.0, renew_deadline=2.0, retry_period=0.2)
+# Renewed often, and not lost where this process is not let run for a while.
+FAST = Timing(duration=90.0, renew_deadline=60.0, retry_period=0.2)
 
 
 @asynccontextmanager
@@ -216,7 +217,9 @@ class TestLease:
         async with client_of(cluster) as client:
             async with self.candidate(client, namespace, "me-myself") as election:
                 await self.until_leading(election)
-                line = kubectl(cluster, "get", "lease", "-n", namespace, "--no-headers")
+                line = await asyncio.to_thread(
+                    kubectl, cluster, "get", "lease", "-n", namespace, "--no-headers"
+                )
                 assert line.split()[:2] == ["intact", "me-myself"]
             spec = (await client.get(LEASES, "intact", namespace)).spec
         assert spec.holder_identity in ("", None)

@@ -140,7 +140,7 @@ async def test_kubectl_refuses_unknown_fields(
 
 
 async def test_kubectl_explains_the_fields(client: Client, cluster: Cluster) -> None:
-    async with asyncio.timeout(30):  # the schema is published a moment after the CRD is served
+    async with asyncio.timeout(120):  # the schema is published a moment after the CRD is served
         while True:
             out, _ = kubectl(cluster, "explain", "pub.spec.podGroupPolicy")
             if "minReadyReplicas" in out:

@@ -1,5 +1,6 @@
 """Each way of being somebody, at a real API server."""
 
+import asyncio
 import json
 import stat
 from pathlib import Path
@@ -169,6 +170,18 @@ async def test_acting_as_somebody_else(cluster: Cluster, tmp_path: Path) -> None
     assert {"dev", "ops"} <= groups
 
 
+async def until_allowed(client: Client, namespace: str) -> None:
+    """A binding is in force once the API server's own watch has brought it."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await client.list(PODS, namespace)
+            except Forbidden:
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+
 async def test_what_a_role_allows_and_nothing_else(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
@@ -189,6 +202,7 @@ async def test_what_a_role_allows_and_nothing_else(
     user = {"token": await token_of(cluster, namespace)}
     kubeconfig = write_kubeconfig(cluster, tmp_path / "config", user=user)
     async with Client(HttpTransport(config.load(str(kubeconfig)))) as client:
+        await until_allowed(client, namespace)
         assert (await client.list(PODS, namespace)).items == []
         with pytest.raises(Forbidden) as caught:
             await client.delete(PODS, "p", namespace)

@@ -58,7 +58,7 @@ def left(directory: Path) -> list[str]:
 
 def test_a_drain_takes_one_group_at_a_time_with_intact_and_several_without(tmp_path: Path) -> None:
     with demo(tmp_path, "drain", "--json") as process:
-        output, _ = process.communicate(timeout=150)
+        output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     summary = json.loads(output.splitlines()[-1])
     assert summary["groups"] == 4
@@ -72,7 +72,7 @@ def test_a_drain_takes_one_group_at_a_time_with_intact_and_several_without(tmp_p
 
 def test_a_native_budget_holds_groups_as_well(tmp_path: Path) -> None:
     with demo(tmp_path, "pdb", "--json") as process:
-        output, _ = process.communicate(timeout=150)
+        output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     summary = json.loads(output.splitlines()[-1])
     assert summary["scenario"] == "pdb"
@@ -94,7 +94,7 @@ def test_ctrl_c_in_the_middle_of_a_drain_leaves_nothing(tmp_path: Path) -> None:
                 break
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)  # of somebody impatient
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate(timeout=120)
     assert process.returncode == 130, "".join(seen) + rest
     assert "Traceback" not in rest
     assert not left(tmp_path)
@@ -119,7 +119,7 @@ def test_keep_holds_until_ctrl_c(tmp_path: Path) -> None:
         running = " ".join(left(tmp_path))
         assert all(each in running for each in ("etcd", "kube-apiserver", "--webhook-bind"))
         process.send_signal(signal.SIGTERM)
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate(timeout=120)
     assert process.returncode == 0, rest
     assert not left(tmp_path)
 

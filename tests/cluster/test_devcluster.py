@@ -48,7 +48,7 @@ def wait_until_gone(pids: dict[str, int]) -> None:
     wait_for(
         lambda: not any(alive(pid) for pid in pids.values()),
         f"the end of {pids}",
-        timeout=20,
+        timeout=120,
     )
 
 

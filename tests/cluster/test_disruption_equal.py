@@ -141,7 +141,7 @@ def _problem(message: str) -> str:
     return message
 
 
-async def until(condition: Callable[[], Awaitable[bool]], what: str, within: float = 30) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], what: str, within: float = 120) -> None:
     try:
         async with asyncio.timeout(within):
             while not await condition():
@@ -203,7 +203,7 @@ class Comparison:
             return not different
 
         self.compared += 1
-        if await self._settled(equal, 0.5 if step.unnoticed else 10):
+        if await self._settled(equal, 0.5 if step.unnoticed else 60):
             return
         assert step.unnoticed in INTENDED, self._told("they differ", different)
         self.intended[step.unnoticed] += 1
@@ -211,7 +211,7 @@ class Comparison:
         if step.cleared:
             await self.stock.forget(names, step.cleared)
         await self.stock.look_again(names, self.compared)
-        if not await self._settled(equal, 10):
+        if not await self._settled(equal, 60):
             raise AssertionError(
                 self._told(f"they differ, also looked at again ({step.unnoticed})", different)
             )

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import subprocess
 import sys
 import uuid
@@ -15,6 +14,7 @@ import msgspec
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.ports import Ports
 from devcluster.waiting import wait_for
 from intact.kube import config
 from intact.kube.client import Client
@@ -28,6 +28,7 @@ from intact.operator.registration import (
     ServiceAddress,
     webhook_configuration,
 )
+from tests.support.account_house import until_allowed
 from tests.support.intact_process import intact_run
 from tests.support.kubeconfigs import write_kubeconfig
 from tests.support.pub_cases import amount, budget, target
@@ -61,7 +62,7 @@ class Kubectl:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         assert ran.returncode == code, ran.stderr
         warnings = [line for line in ran.stderr.splitlines() if line.startswith("Warning")]
@@ -84,18 +85,25 @@ def home(cluster: Cluster, kubectl: Kubectl) -> Iterator[str]:
     name = f"intact-{uuid.uuid4().hex[:8]}"
     text = intact("manifests", "--namespace", name, "--image", "example.test/intact:1")
     kubectl("apply", "-f", "-", stdin=text)
+    until_allowed(cluster, name)
     yield name
     intact("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", name)
     kubectl("delete", "namespace", name, "--wait=false")
 
 
-def test_all_is_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None:
+def until_available(kubectl: Kubectl, home: str) -> None:
     def available() -> bool:
         found = json.loads(kubectl("get", "deployment", "intact", "-n", home, "-o", "json"))
         return bool(found["status"].get("availableReplicas") == 2)
 
+    wait_for(available, "two replicas of Intact", timeout=120)
+
+
+def test_all_is_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None:
     # Two pods that Pod Security lets in at its strictest.
-    wait_for(available, "two replicas of Intact", timeout=60)
+    until_available(kubectl, home)
+    default = ("serviceaccount", "default", "-n", home)
+    wait_for(lambda: kubectl.names(*default), "the default ServiceAccount")
     assert kubectl.names("pdb,service,role,rolebinding,serviceaccount", "-n", home) == [
         "poddisruptionbudget.policy/intact",
         "service/intact-metrics",
@@ -114,8 +122,15 @@ def test_it_can_be_applied_again(kubectl: Kubectl, home: str) -> None:
     assert kubectl("diff", "-f", "-", stdin=text) == ""
 
 
+@pytest.fixture
+def bind() -> Iterator[str]:
+    ports = Ports()
+    yield f"127.0.0.1:{ports.reserve()}"
+    ports.release()
+
+
 async def test_with_these_rights_it_runs(
-    cluster: Cluster, kubectl: Kubectl, home: str, namespace: str, tmp_path: Path
+    cluster: Cluster, kubectl: Kubectl, home: str, namespace: str, tmp_path: Path, bind: str
 ) -> None:
     """`intact run` as the ServiceAccount counts a budget and gates its namespace."""
     token = kubectl("create", "token", "intact", "-n", home).strip()
@@ -124,10 +139,11 @@ async def test_with_these_rights_it_runs(
     )
     kubectl("create", "deployment", "web", "--image=x", "--replicas=3", "-n", namespace)
     kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(budget(target())))
-    bind = f"127.0.0.1:{free_port()}"
     async with intact_run(kubeconfig, "--webhook-bind", bind) as running:
         await running.started()
-        async with asyncio.timeout(60):
+        # Gated namespaces of other tests may still be going, which takes its time where there are
+        # many.
+        async with asyncio.timeout(300):
             while not (
                 kubectl("get", "pub", "budget", "-n", namespace, "-o", ALLOWED_NOW) == "1"
                 and kubectl.names("namespaces", "-l", GATED_LABEL) == [f"namespace/{namespace}"]
@@ -140,12 +156,6 @@ async def test_with_these_rights_it_runs(
 
 
 ALLOWED_NOW = "jsonpath={.status.unavailableAllowed}"
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 def test_image_and_replicas(kubectl: Kubectl) -> None:
@@ -224,7 +234,7 @@ async def test_a_kind_of_owners_is_added_by_a_role_with_the_label(
     kubectl("apply", "-f", "-", stdin=json.dumps(role))
     try:
         async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not await may(client, home, *CLONE_SETS):
                     await asyncio.sleep(0.1)
     finally:
@@ -265,6 +275,8 @@ async def test_uninstall_removes_all_but_budgets(
         await Registration(client, lambda: webhook_configuration(address, bundle)).ensure()
     kubectl("label", "namespace", namespace, f"{GATED_LABEL}=true")
     arguments = ("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
+    # Pods that are made only now would come after it has looked for them.
+    until_available(kubectl, home)
 
     said = intact(*arguments).splitlines()
 

@@ -280,8 +280,26 @@ async def test_another_budget_takes_over(space: Space) -> None:
 
 async def test_a_group_that_has_gone_is_still_missing(space: Space) -> None:
     for name in ("x", "y"):
-        await space.create(STATEFUL_SETS, stateful(workload(name, 2, tier="llm", shard=name)))
+        body = stateful(workload(name, 2, tier="llm", shard=name))
+        body["spec"]["updateStrategy"] = {"type": "OnDelete"}
+        await space.create(STATEFUL_SETS, body)
     await space.running(4)
+    # What comes back of x is not ready before it is let.
+    held = {"spec": {"template": {"metadata": {"annotations": {UNREADY: "true"}}}}}
+    await space.client.patch(STATEFUL_SETS, held, "x", space.namespace)
+
+    async def status() -> Json:
+        found: Json = await space.client.get(STATEFUL_SETS, "x", space.namespace)
+        return dict(found["status"])
+
+    await eventually(
+        status,
+        lambda one: (
+            one["observedGeneration"] == 2 and one["updateRevision"] != one["currentRevision"]
+        ),
+        "the controller to know it",
+    )
+    old = {name: (await space.get(name))["metadata"]["uid"] for name in ("x-0", "x-1")}
     spec = {
         "selector": {"matchLabels": {"tier": "llm"}},
         "maxUnavailable": 1,
@@ -292,6 +310,14 @@ async def test_a_group_that_has_gone_is_still_missing(space: Space) -> None:
         assert (await space.delete(name)).code == 200
     await space.counted(total_replicas=2, current_available=1, disrupted_pods={})
     assert (await space.delete("y-0")).code == 429
+    await space.until(
+        "x to be back, held",
+        lambda pods: all(
+            name in pods and pods[name]["metadata"]["uid"] != uid for name, uid in old.items()
+        ),
+    )
+    for name in old:
+        await space.annotate(name, {UNREADY: None})
     await space.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
 
 
@@ -333,7 +359,8 @@ async def test_a_deleted_namespace_goes(space: Space) -> None:
     await space.running(4)
     await space.budget(selecting(maxUnavailable=0), total_replicas=4)
     await space.client.delete(NAMESPACES, space.namespace)
-    async with asyncio.timeout(60):
+    # The namespace controller takes its time where many namespaces go at once.
+    async with asyncio.timeout(300):
         while True:
             try:
                 await space.client.get(NAMESPACES, space.namespace)

@@ -210,10 +210,13 @@ async def test_a_rolling_update_keeps_batches_together(space: Space, workload: s
         ],
     )
     await group_settled(space)
+
+    async def images() -> set[str]:
+        pods = [*await role_pods(space, "prefill"), *await role_pods(space, "decode")]
+        return {pod["spec"]["containers"][0]["image"] for pod in pods}
+
+    await eventually(images, lambda found: found == {"engine:2"}, "the new image only")
     assert by_batch(await placed(space)) == [whole(0), whole(1), whole(2)]
-    for name in ("prefill", "decode"):
-        for pod in await role_pods(space, name):
-            assert pod["spec"]["containers"][0]["image"] == "engine:2"
 
 
 async def test_only_pods_of_batches_come_to_us(house: House, space: Space) -> None:

@@ -15,6 +15,7 @@ from tests.support.rbg_space import (
     SETS,
     STATEFUL_SETS,
     change,
+    completed,
     condition_of,
     group_settled,
     group_until,
@@ -78,8 +79,12 @@ async def test_three_kinds_in_one_group(space: Space) -> None:
             [{"op": "replace", "path": "/spec/roles/2/template", "value": template("engine:2")}],
         )
         await group_settled(space)
-        images = {one["spec"]["containers"][0]["image"] for one in await role_pods(space, "decode")}
-        assert images == {"engine:2"}
+
+        async def images() -> set[str]:
+            pods = await role_pods(space, "decode")
+            return {one["spec"]["containers"][0]["image"] for one in pods}
+
+        await eventually(images, lambda found: found == {"engine:2"}, "the new image only")
         sets = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
         assert sets["metadata"]["generation"] == 1
 
@@ -122,7 +127,7 @@ async def test_three_kinds_move_in_step(space: Space) -> None:
                     for path in (f"/spec/roles/{at}/template" for at in range(3))
                 ],
             )
-            found = await group_settled(space)
+            found = await group_until(space, "llm", completed, "the rollout to be completed")
         moments = course(watched, sizes, old, {"decode": 2})
         check_bounds(moments, skew=34, unavailable=34)
         [state] = found.status.coordination_state
@@ -138,8 +143,14 @@ async def test_three_kinds_move_in_step(space: Space) -> None:
         code, said = await intact(space, "rbg", "undo", "llm")
         assert code == 0, said
         await group_settled(space)
-        for name in sizes:
-            assert {revision(pod, name) for pod in await role_pods(space, name)} == old[name]
+
+        async def revisions() -> dict[str, set[str]]:
+            return {
+                name: {revision(pod, name) for pod in await role_pods(space, name)}
+                for name in sizes
+            }
+
+        await eventually(revisions, lambda found: found == old, f"the revisions {old} only")
 
 
 async def test_a_role_may_depend_on_a_set_whose_controller_does_not_say_what_it_has_seen(

@@ -11,7 +11,7 @@ from intact.kube.errors import NotFound
 from intact.kube.resources import RBGS
 from tests.support.objects import PODS, Json
 from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import Space, eventually, open_space
+from tests.support.pub_space import UNREADY, Space, eventually, open_space
 from tests.support.rbg_objects import group, kind, role, template
 from tests.support.rbg_space import (
     ADAPTERS,
@@ -97,9 +97,9 @@ async def test_at_rest_nothing_is_written(house: House, space: Space) -> None:
         return house.metrics()["intact_rbg_writes_total"]
 
     async def at_rest() -> bool:
-        before = await writes()
+        before = await writes(), await _versions(space)
         await asyncio.sleep(1.0)  # the time over which rest is measured, not a wait
-        return await writes() == before
+        return (await writes(), await _versions(space)) == before
 
     async def others() -> int:
         """Groups of earlier tests, which the counter knows as well, may still be going."""
@@ -314,17 +314,8 @@ async def test_scaling_restarts_nobody_and_goes_both_ways(space: Space) -> None:
 
 
 async def test_roles_start_in_the_order_of_their_dependencies(space: Space) -> None:
-    waiting = template(
-        "engine:1",
-        containers=[
-            {
-                "name": "engine",
-                "image": "engine:1",
-                "readinessProbe": {"initialDelaySeconds": 3, "exec": {"command": ["x"]}},
-            }
-        ],
-    )
-    prefill = role("prefill", 1) | {"template": waiting}
+    held = template() | {"metadata": {"annotations": {UNREADY: "true"}}}
+    prefill = role("prefill", 1) | {"template": held}
     await space.create(GROUPS, group("llm", role("decode", 1, dependencies=["prefill"]), prefill))
     found = await group_until(
         space,
@@ -335,6 +326,8 @@ async def test_roles_start_in_the_order_of_their_dependencies(space: Space) -> N
     assert found.status.role_statuses[0].message == "waits for prefill to be ready"
     with pytest.raises(NotFound):
         await space.client.get(STATEFUL_SETS, "llm-decode", space.namespace)
+    await space.until("the pod of prefill", lambda pods: "llm-prefill-0" in pods)
+    await space.annotate("llm-prefill-0", {UNREADY: None})
     await group_settled(space)
     [prefill_pod], [decode_pod] = (
         await role_pods(space, "prefill"),

@@ -106,11 +106,17 @@ class RealBackend:
             )
 
     async def budget_counted(self, name: str, allowed: int) -> None:
-        async with asyncio.timeout(30):
+        # Seen before its pods, a budget is counted without them first.
+        expected, healthy = await _pods(self.client, self.namespace)
+        async with asyncio.timeout(60):
             while True:
                 found = await self.client.get(PDBS, name, self.namespace)
                 status = found.get("status", {})
-                counted = status.get("observedGeneration") == found["metadata"]["generation"]
+                counted = (
+                    status.get("observedGeneration") == found["metadata"]["generation"]
+                    and status["expectedPods"] == expected
+                    and status["currentHealthy"] == healthy
+                )
                 if counted and status["disruptionsAllowed"] == allowed:
                     return
                 await asyncio.sleep(0.02)
@@ -142,6 +148,26 @@ class RealBackend:
         }
 
 
+async def _pods(client: Client, namespace: str) -> tuple[int, int]:
+    """How many there are for a budget to count, and how many of them are ready."""
+    pods = (await client.list(PODS, namespace, labels="app=a")).items
+    conditions = [pod["status"].get("conditions", []) for pod in pods]
+    ready = [
+        each
+        for each in conditions
+        if any(one["type"] == "Ready" and one["status"] == "True" for one in each)
+    ]
+    return len(pods), len(ready)
+
+
+async def cached(client: Client, resource: Resource[Json], name: str, namespace: str) -> None:
+    """Return once the server's cache has the object as it is stored now: what is asked of an older
+    one is asked again of the present one."""
+    found = await client.get(resource, name, namespace)
+    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    await client.raw(resource.path(namespace, name), version)
+
+
 def _webhook_configurations(phase: Phase) -> Resource[Json]:
     return untyped(
         "admissionregistration.k8s.io",
@@ -171,7 +197,7 @@ async def real_backend(cluster: Cluster, namespace: str) -> AsyncGenerator[Backe
 async def _until_found(client: Client, namespace: str) -> None:
     """Widgets are served, and the ConfigMap that every namespace gets is there: no test meets its
     creation."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             try:
                 await client.list(WIDGETS, namespace)
@@ -204,16 +230,14 @@ class MemoryBackend:
         )
 
     async def budget_counted(self, name: str, allowed: int) -> None:
-        pods = (await self.client.list(PODS, self.namespace, labels="app=a")).items
-        ready = {"type": "Ready", "status": "True"}
-        healthy = sum(ready in pod["status"].get("conditions", []) for pod in pods)
+        expected, healthy = await _pods(self.client, self.namespace)
         budget = await self.client.get(PDBS, name, self.namespace)
         budget["status"] = {
             "observedGeneration": budget["metadata"]["generation"],
             "disruptionsAllowed": allowed,
             "currentHealthy": healthy,
             "desiredHealthy": budget["spec"]["minAvailable"],
-            "expectedPods": len(pods),
+            "expectedPods": expected,
         }
         await self.client.update(PDBS, budget, name, self.namespace, subresource="status")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intact.kube.errors import ApiError, Forbidden, NotFound, ServerError, TooManyRequests
-from tests.contract.backends import Backend
+from tests.contract.backends import Backend, cached
 from tests.support.objects import CONFIGMAPS, PODS, WIDGETS, Json, configmap, pod, widget
 from tests.support.webhooks import Hook
 
@@ -112,7 +112,9 @@ async def test_what_each_operation_carries(backend: Backend) -> None:
     recorder = Recorder()
     await backend.admit("v", "validating", ALL, ["widgets"], recorder.hook("v"))
     made = await backend.client.create(WIDGETS, widget("w", size=1), backend.namespace)
+    await cached(backend.client, WIDGETS, "w", backend.namespace)
     await backend.client.patch(WIDGETS, {"spec": {"size": 2}}, "w", backend.namespace)
+    await cached(backend.client, WIDGETS, "w", backend.namespace)
     await backend.client.delete(WIDGETS, "w", backend.namespace)
 
     create, update, delete = (request for _, request in recorder.asked)
@@ -148,6 +150,7 @@ async def test_status_writes_are_asked_by_their_own_name(backend: Backend) -> No
     )
     assert recorder.names == ["status"]
     assert recorder.asked[0][1]["subResource"] == "status"
+    await cached(backend.client, WIDGETS, "w", backend.namespace)
     await backend.client.patch(WIDGETS, {"spec": {"size": 2}}, "w", backend.namespace)
     assert recorder.names == ["status", "main"]
 

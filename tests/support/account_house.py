@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.waiting import wait_for
 from tests.support import group_space
 from tests.support.kubeconfigs import write_kubeconfig
 from tests.support.objects import Json
@@ -61,6 +62,7 @@ class AccountHouse(House):
         intact = Path(sys.executable).with_name("intact")
         made = _output([str(intact), "manifests", "--image", "example.test/intact:1"])
         _kubectl(self.cluster, "apply", "--filename=-", stdin=made)
+        until_allowed(self.cluster, HOME)
         token = _kubectl(self.cluster, "create", "token", "intact", f"--namespace={HOME}")
         self._kubeconfig = write_kubeconfig(
             self.cluster,
@@ -96,13 +98,35 @@ class AccountHouse(House):
         return [line for line in found if _TERMINATED not in line]
 
 
+def until_allowed(cluster: Cluster, namespace: str) -> None:
+    """Roles and bindings are in force once the API server's own watches have brought them."""
+    everywhere = {"verb": "create", "resource": "events"}
+    here = {"verb": "create", "resource": "secrets", "namespace": namespace}
+
+    def allowed() -> bool:
+        return all(_may(cluster, namespace, each) for each in (everywhere, here))
+
+    wait_for(allowed, f"the rights of the account in {namespace}")
+
+
+def _may(cluster: Cluster, namespace: str, attributes: dict[str, str]) -> bool:
+    account = f"system:serviceaccount:{namespace}:intact"
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": account, "resourceAttributes": attributes},
+    }
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    return bool(cluster.api.create(path, review)["status"]["allowed"])
+
+
 def _kubectl(cluster: Cluster, *arguments: str, stdin: str = "") -> str:
     return _output([str(cluster.kubectl), f"--kubeconfig={cluster.kubeconfig}", *arguments], stdin)
 
 
 def _output(command: list[str], stdin: str = "") -> str:
     ran = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, check=False, timeout=60
+        command, input=stdin, capture_output=True, text=True, check=False, timeout=120
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout

@@ -30,7 +30,7 @@ class IntactProcess:
                 self._started.set()
 
     async def started(self) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await self._started.wait()
 
     async def get(self, path: str) -> tuple[int, str]:
@@ -55,7 +55,7 @@ class IntactProcess:
         return await self.metric("intact_leader") == 1
 
     async def ended(self) -> int:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             code = await self.process.wait()
             await self._reading
         return code

@@ -101,15 +101,25 @@ class House:
         alive = [each.process for each in self.replicas if each.process.poll() is None]
         for each in alive:
             each.send_signal(signal.SIGTERM)
-        assert [each.wait(30) for each in alive] == [0] * len(alive)
+        assert [each.wait(60) for each in alive] == [0] * len(alive)
 
     def leader(self) -> Replica:
-        [found] = [each for each in self.replicas if each.leads()]
-        return found
+        return self._by_rank()[0]
 
     def follower(self) -> Replica:
-        [found] = [each for each in self.replicas if not each.leads()]
-        return found
+        return self._by_rank()[1]
+
+    def _by_rank(self) -> tuple[Replica, Replica]:
+        """The one of both that leads, and the other: as soon as one does, for a leader that was not
+        let run for a while leads no more."""
+
+        def look() -> tuple[Replica, Replica] | None:
+            one, two = self.replicas
+            return {(True, False): (one, two), (False, True): (two, one)}.get(
+                (one.leads(), two.leads())
+            )
+
+        return wait_for(look, "one of two to lead")
 
     def metrics(self) -> dict[str, float]:
         """Of all replicas together."""

@@ -3,7 +3,8 @@
 import asyncio
 import re
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -322,7 +323,28 @@ class Drain:
                 await self._more.wait()
         return found
 
-    async def ended(self, within: float = WITHIN) -> int:
+    async def between_rounds(self, watched: Watched, names: Iterable[str]) -> None:
+        """Wait until each of these pods goes or has just been refused: kubectl asks for it again
+        after 5 s, and meanwhile no request dies together with a replica, for kubectl gives up on
+        its pod then."""
+        before = self._refusals()
+
+        def is_answered(name: str) -> bool:
+            return name in going or self._refusals()[name] > before[name]
+
+        async with asyncio.timeout(2 * WITHIN):
+            while True:
+                first, last = watched.states[0], watched.states[-1]
+                going = {first[uid]["metadata"]["name"] for uid in watched.taken(last)}
+                if all(is_answered(name) for name in names):
+                    return
+                await asyncio.sleep(0.02)
+
+    def _refusals(self) -> Counter[str]:
+        return Counter(re.findall(r'error when evicting pods/"([^"]+)".*will retry', self.said))
+
+    async def ended(self, within: float = 2 * WITHIN) -> int:
+        """kubectl asks again every 5 s only: it takes as many rounds as there are groups."""
         async with asyncio.timeout(within):
             code = await self._process.wait()
             await self.reading

@@ -93,6 +93,6 @@ async def intact(space: Space, *arguments: str) -> tuple[int, str]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    said, _ = await asyncio.wait_for(process.communicate(), 30)
+    said, _ = await asyncio.wait_for(process.communicate(), 120)
     assert process.returncode is not None
     return process.returncode, said.decode()

@@ -7,7 +7,7 @@ from intact.kube.client import PatchType
 from intact.kube.resources import RBGS, untyped
 from intact.model.rbg import RoleBasedGroup
 from tests.support.objects import PODS, Json
-from tests.support.pub_space import Space, eventually
+from tests.support.pub_space import WITHIN, Space, eventually
 
 GROUPS = untyped("workloads.x-k8s.io", "v1alpha1", "rolebasedgroups", "RoleBasedGroup")
 STATEFUL_SETS = untyped("apps", "v1", "statefulsets", "StatefulSet")
@@ -33,7 +33,8 @@ async def group_until(
     async def look() -> RoleBasedGroup:
         return await space.client.get(RBGS, name, space.namespace)
 
-    return await eventually(look, condition, what)
+    # A rollout takes many rounds, and some more after the end of a leader.
+    return await eventually(look, condition, what, within=3 * WITHIN)
 
 
 def condition_of(group: RoleBasedGroup, kind: str) -> tuple[str, str]:
@@ -49,6 +50,14 @@ def settled(group: RoleBasedGroup) -> bool:
         and condition_of(group, "Ready")[0] == "True"
         and all(one.updated_ready_replicas == one.desired for one in group.status.role_statuses)
     )
+
+
+def completed(group: RoleBasedGroup) -> bool:
+    """Settled, and no more to be done by its coordinations: what is old has been taken away."""
+    states = [
+        one.state for each in group.status.coordination_state for one in each.progress.values()
+    ]
+    return settled(group) and set(states) == {"Completed"}
 
 
 async def group_settled(space: Space, name: str = "llm") -> RoleBasedGroup:

@@ -63,7 +63,7 @@ async def install_sets(client: Client) -> None:
 async def remove_sets(client: Client) -> None:
     with suppress(NotFound):
         await client.delete(CRDS, NAME)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while True:
             try:
                 await client.get(CRDS, NAME)

@@ -56,7 +56,7 @@ async def webhook_server() -> AsyncIterator[WebhookServer]:
         server.port = runner.addresses[0][1]
         yield server
     finally:
-        await asyncio.wait_for(runner.cleanup(), 10)
+        await asyncio.wait_for(runner.cleanup(), 120)
 
 
 def _self_signed() -> tuple[ssl.SSLContext, bytes]:

@@ -411,7 +411,7 @@ class TestStreams:
         async with serving(handler) as server, transport_of(Config(server)) as transport:
             async with transport.stream(GET) as stream:
                 await anext(stream.chunks)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await left.wait()
 
 

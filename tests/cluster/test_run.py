@@ -23,7 +23,7 @@ CLUSTER_ROLE_BINDINGS = untyped(
     "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
 )
 
-SLACK = 30.0
+SLACK = 10.0
 """Seconds that the machine may add to what a lease takes; without a machine it is measured exactly
 (tests/unit/kube/test_lease.py)."""
 

@@ -112,8 +112,10 @@ def drive(
     deadline = group.spec.progress_deadline_seconds or DEADLINE
     waits = [one for role_facts in facts.values() if (one := role_facts.until_ready()) is not None]
     before = _before(group, coordination)
+    # What was said of other templates says nothing of how long these have stood.
+    stood = {} if _has_other_templates(rollout) else before
     progress = {
-        name: role_progress(one, rollout.updated[name], before.get(name), deadline, now)
+        name: role_progress(one, rollout.updated[name], stood.get(name), deadline, now)
         for name, one in plan.roles.items()
     }
     return Driven(
@@ -144,6 +146,14 @@ def _first(*waits: float | None) -> float | None:
 def _before(group: RoleBasedGroup, coordination: Coordination) -> Mapping[str, RoleProgress]:
     states = group.status.coordination_state
     return next((one.progress for one in states if one.name == coordination.name), {})
+
+
+def _has_other_templates(rollout: _Rollout) -> bool:
+    """Than when its progress was stored last."""
+    stored = {one.name: one.revision for one in rollout.group.status.role_statuses}
+    return any(
+        stored.get(name, facts.revision) != facts.revision for name, facts in rollout.facts.items()
+    )
 
 
 def _role(rollout: _Rollout, name: str) -> Role | None:

@@ -76,7 +76,7 @@ class RbgReporting:
             if found is not None:
                 progress = batch_states(batching(each).ratios, statuses, found, before, now)
             else:
-                progress = rollouts[each.name]
+                progress = rollouts.get(each.name, before.progress if before else {})
             states.append(coordination_state(each, progress, found, before, now))
         status = status_of(group, works, states, conditions_of(rollouts), revision, problems, now)
         await self.write(group, status)

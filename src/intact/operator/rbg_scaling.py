@@ -14,7 +14,15 @@ from typing import Any
 import msgspec
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from intact.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+)
 from intact.kube.resources import RBGS, SCALING_ADAPTERS
 from intact.model.rbg import Role, RoleBasedGroup, ScalingAdapter, ScalingAdapterStatus
 from intact.operator.rbg_objects import scaling_adapter
@@ -35,6 +43,8 @@ class Scaled:
     changed: bool = False
     """The group itself was just written: look again at what it has become."""
     refused: str = ""
+    error: ApiError | None = None
+    """Why the role has no adapter."""
 
 
 class RbgScaling:
@@ -61,8 +71,11 @@ class RbgScaling:
     ) -> Scaled:
         own = role.replicas
         if adapter is None:
-            number = 1 if own is None else own
-            return Scaled(number, await self._make(group, role, number))
+            number = _number_before(group, role) if own is None else own
+            try:
+                return Scaled(number, await self._make(group, role, number))
+            except ApiError as error:  # a quota, somebody's webhook: the role can do without
+                return Scaled(number, None, error=error)
         asked = adapter.spec.replicas
         if own is None:
             number = 1 if asked is None else asked
@@ -78,7 +91,7 @@ class RbgScaling:
         if not refused:
             try:
                 await self._scale_role(group, role, asked)
-            except Invalid as error:
+            except (BadRequest, Forbidden, Invalid) as error:  # also somebody's webhook
                 refused = str(error)
             else:
                 with suppress(Conflict):  # the next look remembers it
@@ -156,6 +169,12 @@ class RbgScaling:
         except NotFound:
             return
         self.writes += 1
+
+
+def _number_before(group: RoleBasedGroup, role: Role) -> int:
+    """Of a role that has none but its adapter's, and somebody has deleted that; at first 1."""
+    found = (one.desired for one in group.status.role_statuses if one.name == role.name)
+    return next(found, 1)
 
 
 def _agreed(adapter: ScalingAdapter) -> int | None:

@@ -205,12 +205,15 @@ def _partition(facts: RoleFacts, there: Ordinals, moves: Sequence[int]) -> int:
 
 
 def _leader_worker_set(rollout: _Rollout, name: str, plan: RolePlan | None) -> WorkloadOrder:
-    """Also the first order of a StatefulSet: without a plan nothing is held."""
+    """Also the first order of a StatefulSet: without a plan nothing is held, unless old pods are
+    there, whose workload is out of sight: deleted without them, or robbed of its labels."""
     facts = rollout.facts[name]
     at_once = most_unavailable(rollout.rules.max_unavailable, facts.desired)
     if plan is None or not facts.workloads:
         own = workload_name(rollout.group.metadata.name, name)
-        return WorkloadOrder(own, facts.role, facts.revision, facts.desired, 0)
+        old = any(not is_updated(facts, pod) and not is_going(pod) for pod in facts.pods)
+        held_from = facts.desired if old else 0
+        return WorkloadOrder(own, facts.role, facts.revision, facts.desired, held_from)
     live = facts.workloads[0]
     held = live.revision != facts.revision
     return WorkloadOrder(

@@ -11,6 +11,7 @@ from tests.support.rbg_objects import batches, group, kind, role, rolling, templ
 from tests.support.rbg_space import (
     ADAPTERS,
     DEPLOYMENTS,
+    GROUP,
     GROUPS,
     REVISION,
     REVISIONS,
@@ -256,6 +257,28 @@ async def test_what_was_deleted_unseen_comes_back() -> None:
         await scene.settle(60)
         await scene.look_again()
         assert scene.names(SERVICES) == ["s-llm-prefill"]
+
+
+@simulated
+async def test_a_rollout_is_not_let_loose_where_its_workload_is_out_of_sight() -> None:
+    """Somebody takes away the label by which it is found, in the middle."""
+    async with grouping() as scene:
+        await scene.make(coordinated())
+        await scene.play()
+        await scene.change(*image("engine:2", 0, 1))
+        await scene.play(ready=False)
+        assert partition(scene) == 2
+        seen = [partition(scene)]
+
+        def look(_request: Request) -> float:
+            seen.append(partition(scene))
+            return 0.0
+
+        scene.wire.delay = look
+        await scene.patch(STATEFUL_SETS, "llm-prefill", {"metadata": {"labels": {GROUP: None}}})
+        await scene.settle()
+        assert GROUP in scene.get(STATEFUL_SETS, "llm-prefill")["metadata"]["labels"]
+        assert min(seen) == partition(scene) == 2
 
 
 async def make_leaders(scene: Scene, number: int) -> None:

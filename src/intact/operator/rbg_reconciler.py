@@ -161,6 +161,7 @@ class RbgReconciler:
             failures += await self._moves.relabel(group, each_driven)
             progress[name] = refused(each_driven.progress, refusals)
         failures += await self._cleanup.clean_up(group, works, coordinated)
+        failures += await self._revisions.trim(group)
         await self._batch_repair.put_right(group, works, batches)
         await self._reporting.report(group, works, progress, batches, scaled, revision, problems)
         if failures:

@@ -6,6 +6,7 @@ from intact.kube.memory import Rule
 from intact.kube.transport import Request
 from intact.rollout.counting import GROUP_INDEX
 from intact.rollout.names import BATCH, HELD
+from intact.rollout.revisions import HISTORY
 from tests.support.objects import PODS, Json
 from tests.support.rbg_objects import batches, group, kind, role, rolling, template
 from tests.support.rbg_space import (
@@ -177,6 +178,19 @@ async def test_what_may_not_be_deleted_holds_up_nothing_else() -> None:
         await scene.play()
         assert scene.names(ADAPTERS) == ["llm-prefill"]
         assert scene.status.ready == "2/2"
+
+
+@simulated
+async def test_history_that_may_not_be_deleted_holds_up_nothing_else() -> None:
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2)))
+        refuse(scene, REVISIONS.plural, "DELETE")
+        for number in range(HISTORY + 2):
+            await scene.change(*image(f"engine:1.{number}", 0))
+        containers = scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["template"]["spec"][
+            "containers"
+        ]
+        assert containers[0]["image"] == f"engine:1.{HISTORY + 1}"
 
 
 @simulated

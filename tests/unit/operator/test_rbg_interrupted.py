@@ -123,6 +123,21 @@ async def test_a_batch_that_was_started_stays() -> None:
 
 
 @simulated
+async def test_batches_stay_where_their_rules_have_another_name() -> None:
+    async with grouping() as scene:
+        ratios = {"prefill": 2, "decode": 1}
+        await scene.make(
+            group("llm", role("prefill", 4), role("decode", 2), coordination=[batches(ratios)])
+        )
+        await scene.play()
+        await give_batches(scene, ratios)
+        await scene.settle()
+        await scene.change({"op": "replace", "path": "/spec/coordination/0/name", "value": "other"})
+        assert scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["replicas"] == 4
+        assert scene.get(STATEFUL_SETS, "llm-decode")["spec"]["replicas"] == 2
+
+
+@simulated
 async def test_a_pod_is_not_held_for_a_kind_that_is_not_here() -> None:
     async with grouping() as scene:
         await scene.make(coordinated())

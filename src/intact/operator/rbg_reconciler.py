@@ -134,11 +134,11 @@ class RbgReconciler:
             return await self._reporting.write(group, invalid(group, text, self._now()))
         scaled = await self._scaling.agree(group)
         for role, one in scaled.items():
-            if one.changed:
+            if one.changed is not None:
                 message = f"role {role} is scaled to {one.replicas} by its adapter"
                 self._events.say(group, "Normal", "RoleScaled", message)
-        if any(one.changed for one in scaled.values()):
-            return None  # the group's own change brings us back
+                self._reporting.remember(one.changed)
+                return None  # the group's own change brings us back
         revision, is_new = await self._revisions.keep(group)
         if is_new:
             self._events.say(

@@ -57,6 +57,10 @@ class RbgReporting:
             return seen
         return written
 
+    def remember(self, group: RoleBasedGroup) -> None:
+        """As we have just written it."""
+        self._stored[group.metadata.namespace, group.metadata.name] = group
+
     async def report(
         self,
         group: RoleBasedGroup,
@@ -105,7 +109,7 @@ class RbgReporting:
         except NotFound:
             return
         self.writes += 1
-        self._stored[meta.namespace, meta.name] = stored
+        self.remember(stored)
         for condition in status.conditions:
             if condition.type == READY:  # a rollout tells its own
                 self._say_transition(group, condition)

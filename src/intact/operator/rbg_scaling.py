@@ -40,8 +40,8 @@ class Scaled:
 
     replicas: int
     adapter: ScalingAdapter | None
-    changed: bool = False
-    """The group itself was just written: look again at what it has become."""
+    changed: RoleBasedGroup | None = None
+    """The group itself was just written: look again at what it has become, which is this."""
     refused: str = ""
     error: ApiError | None = None
     """Why the role has no adapter."""
@@ -54,17 +54,20 @@ class RbgScaling:
         self._stores = stores
 
     async def agree(self, group: RoleBasedGroup) -> dict[str, Scaled]:
-        """For each role the number that it should have now."""
+        """For each role the number that it should have now; up to the first for which the group
+        itself was changed."""
         adapters = {
             one.spec.scale_target_ref.role: one
             for one in self._stores.owned(self._stores.adapters, group)
             if one.metadata.name
             == workload_name(group.metadata.name, one.spec.scale_target_ref.role)
         }
-        return {
-            role.name: await self._agree(group, role, adapters.get(role.name))
-            for role in group.spec.roles
-        }
+        found: dict[str, Scaled] = {}
+        for role in group.spec.roles:
+            one = found[role.name] = await self._agree(group, role, adapters.get(role.name))
+            if one.changed is not None:
+                break
+        return found
 
     async def _agree(
         self, group: RoleBasedGroup, role: Role, adapter: ScalingAdapter | None
@@ -90,13 +93,13 @@ class RbgScaling:
         refused = _refusal(group, role, asked)
         if not refused:
             try:
-                await self._scale_role(group, role, asked)
+                changed = await self._scale_role(group, role, asked)
             except (BadRequest, Forbidden, Invalid) as error:  # also somebody's webhook
                 refused = str(error)
             else:
                 with suppress(Conflict):  # the next look remembers it
                     adapter = await self._remember(adapter, asked)
-                return Scaled(asked, adapter, changed=True)
+                return Scaled(asked, adapter, changed=changed)
         return Scaled(own, adapter, refused=refused)
 
     async def _make(self, group: RoleBasedGroup, role: Role, number: int) -> ScalingAdapter | None:
@@ -108,7 +111,7 @@ class RbgScaling:
         self.writes += 1
         return made
 
-    async def _scale_role(self, group: RoleBasedGroup, role: Role, number: int) -> None:
+    async def _scale_role(self, group: RoleBasedGroup, role: Role, number: int) -> RoleBasedGroup:
         meta = group.metadata
         path = f"/spec/roles/{group.spec.roles.index(role)}/replicas"
         patch: list[dict[str, Any]] = [
@@ -116,8 +119,11 @@ class RbgScaling:
             {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
             {"op": "replace", "path": path, "value": number},
         ]
-        await self._client.patch(RBGS, patch, meta.name, meta.namespace, type=PatchType.JSON)
+        found = await self._client.patch(
+            RBGS, patch, meta.name, meta.namespace, type=PatchType.JSON
+        )
         self.writes += 1
+        return found
 
     async def _remember(self, adapter: ScalingAdapter, number: int) -> ScalingAdapter:
         """That both have this number now."""
@@ -148,7 +154,7 @@ class RbgScaling:
 
     async def report(self, group: RoleBasedGroup, role: Role, scaled: Scaled, now: int) -> None:
         """Write the status of the role's adapter, if it has changed."""
-        if scaled.adapter is None or scaled.changed:
+        if scaled.adapter is None:
             return
         meta = group.metadata
         labels = selector_labels(meta.namespace, meta.name, role.name)

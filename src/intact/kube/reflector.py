@@ -70,6 +70,7 @@ class Reflector(Generic[T]):
         self._version = ""
         self._failures = 0
         self._synced = asyncio.Event()
+        self._tried = asyncio.Event()
         self._attempt: asyncio.Task[None] | None = None
         self._begin_again = False
         self._gone = False
@@ -88,10 +89,16 @@ class Reflector(Generic[T]):
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
+    async def wait_tried(self) -> None:
+        """Until it is synced, or the server has been asked in vain: perhaps it does not know the
+        resource."""
+        await self._tried.wait()
+
     def list_again(self) -> None:
         """Read everything afresh, consistently; `wait_synced` then waits for that."""
         self._version = ""
         self._synced.clear()
+        self._tried.clear()
         if self._attempt is not None:
             self._begin_again = True
             self._attempt.cancel()
@@ -145,6 +152,7 @@ class Reflector(Generic[T]):
         self.store.replace(objects)
         self._version = version
         self._synced.set()
+        self._tried.set()
 
     async def _watch(self) -> None:
         async with self._client.watch(
@@ -183,4 +191,5 @@ class Reflector(Generic[T]):
             log.warning("%s: %s; again in %.1f s", self.resource.full_name, error, delay)
         self.error = str(error)
         self.served = not isinstance(error, NotFound)
+        self._tried.set()
         await asyncio.sleep(delay)

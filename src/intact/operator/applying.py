@@ -26,6 +26,11 @@ BETWEEN_REPAIRS = 1.0
 """Seconds. Whoever keeps undoing what we write must not get us to write without end."""
 
 
+UNHEARD = 30.0
+"""Seconds after which an object that the store has never heard of has to be asked for: it may have
+been deleted while no watch stood."""
+
+
 class NotOurs(KubeError):
     """An object of the wanted name is there, and belongs to somebody else."""
 
@@ -54,7 +59,10 @@ class Applier:
         answer = self._answers.get((resource.plural, namespace, name))
         if answer is None or not isinstance(answer, resource.type):
             return live
-        if live is None or _version(live.metadata) < _version(answer.metadata):
+        if live is not None and _version(live.metadata) < _version(answer.metadata):
+            return answer
+        now = asyncio.get_running_loop().time()
+        if live is None and now - self._applied[resource.plural, namespace, name].at < UNHEARD:
             return answer
         del self._answers[resource.plural, namespace, name]
         return live

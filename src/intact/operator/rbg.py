@@ -74,9 +74,11 @@ class RbgReplica:
     async def lead(self) -> None:
         """What the leader does, until cancelled."""
         # An earlier leader may have seen and written more than this replica has heard of.
-        for reflector in self.stores.always:
+        for reflector in self.reflectors:
             reflector.list_again()
         await self.wait_synced()
+        if self._sets_wanted.is_set():  # roles that are in no store would be in no plan
+            await self.stores.leader_worker_sets.wait_tried()
         self.reconciler.take_over()
         self._leading = True
         try:

@@ -56,7 +56,7 @@ class RbgApply:
         except _REFUSALS as error:
             problems.append(str(error))
         for name, work in works.items():
-            work.message = self._waits_for(group, work, works)
+            work.message = work.message or self._waits_for(group, work, works)
             if work.message:
                 continue
             orders = coordinated.get(name) or [self._facts.order(group, work)]

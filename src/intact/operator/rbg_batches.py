@@ -16,9 +16,10 @@ def batch_progress(
     roles: Mapping[str, Role],
     wanted: Mapping[str, int],
     pods: Mapping[str, Sequence[Pod]],
-    before: BatchProgress | None,
+    released: int,
 ) -> BatchProgress:
-    """`wanted` are the replicas that the roles should have, `before` is what was stored last."""
+    """`wanted` are the replicas that the roles should have, `released` the batches that have been
+    started before."""
     rules = batching(coordination)
     label = BATCH + coordination.name
     total = count({name: wanted[name] for name in rules.ratios}, rules.ratios)
@@ -39,7 +40,7 @@ def batch_progress(
         }
     )
     mode = Mode(rules.batch_mode or SEQUENTIAL)
-    started = release(total, min(before.started, total) if before else 0, ready, mode)
+    started = release(total, min(released, total), ready, mode)
     return BatchProgress(total=total, started=started, ready=len(ready), pending=pending)
 
 

@@ -1,12 +1,13 @@
 """Delete what a group owns and does not want any more."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import NotFound
+from intact.kube.errors import ApiError, NotFound
 from intact.kube.resources import SCALING_ADAPTERS, Resource
-from intact.model.rbg import RoleBasedGroup
+from intact.model.rbg import RoleBasedGroup, ScalingAdapter
+from intact.model.role_workload import RoleWorkload, Service
 from intact.operator import rbg_objects as objects
 from intact.operator.rbg_events import RbgEvents
 from intact.operator.rbg_facts import RbgFacts
@@ -32,7 +33,22 @@ class RbgCleanup:
         group: RoleBasedGroup,
         works: Mapping[str, Work],
         coordinated: Mapping[str, list[WorkloadOrder]],
-    ) -> None:
+    ) -> list[ApiError]:
+        """Returns why something could not be deleted."""
+        refusals: list[ApiError] = []
+        for resource, one in self._outlived(group, works, coordinated):
+            try:
+                await self._delete(group, resource, one.metadata.name, one.metadata.uid)
+            except ApiError as error:
+                refusals.append(error)
+        return refusals
+
+    def _outlived(
+        self,
+        group: RoleBasedGroup,
+        works: Mapping[str, Work],
+        coordinated: Mapping[str, list[WorkloadOrder]],
+    ) -> Iterator[tuple[Resource[Any], RoleWorkload | Service | ScalingAdapter]]:
         for kind, reflector in self._stores.workloads.items():
             for one in self._stores.owned(reflector, group):
                 if one.metadata.deletion_timestamp is not None:
@@ -41,12 +57,14 @@ class RbgCleanup:
                 work = works.get(role)
                 orders = coordinated.get(role)
                 if work is not None and work.role.workload.kind == kind:
+                    if orders is None and work.message:
+                        continue  # it is not known what it should have
                     names = [order.name for order in orders or [self._facts.order(group, work)]]
                     if one.metadata.name in names:
                         continue
                     if orders is None and not self._facts.can_spare(group, work, names):
                         continue
-                await self._delete(group, WORKLOADS[kind], one.metadata.name, one.metadata.uid)
+                yield WORKLOADS[kind], one
         services = {
             service_name(group.metadata.name, name)
             for name, work in works.items()
@@ -54,12 +72,11 @@ class RbgCleanup:
         }
         for service in self._stores.owned(self._stores.services, group):
             if service.metadata.name not in services:
-                await self._delete(group, SERVICES, service.metadata.name, service.metadata.uid)
+                yield SERVICES, service
         adapters = {workload_name(group.metadata.name, name) for name in works}
         for adapter in self._stores.owned(self._stores.adapters, group):
-            meta = adapter.metadata
-            if meta.name not in adapters:
-                await self._delete(group, SCALING_ADAPTERS, meta.name, meta.uid)
+            if adapter.metadata.name not in adapters:
+                yield SCALING_ADAPTERS, adapter
 
     async def _delete(
         self, group: RoleBasedGroup, resource: Resource[Any], name: str, uid: str

@@ -7,7 +7,6 @@ until the Deployment is lowered by it; whoever takes over evicts again.
 
 import logging
 from collections.abc import Container, Iterable
-from contextlib import suppress
 from typing import Any
 
 from intact.kube.client import Client, PatchType
@@ -51,12 +50,20 @@ class RbgMoves:
             if is_held(pod):
                 await self._let_go(pod)
 
-    async def relabel(self, group: RoleBasedGroup, driven: Driven) -> None:
+    async def relabel(self, group: RoleBasedGroup, driven: Driven) -> list[ApiError]:
+        """Returns what was said against it, by somebody's webhook perhaps."""
+        refusals = []
         for name, revision in driven.relabel.items():
             body = {"metadata": {"labels": {REVISION: revision}}}
-            with suppress(NotFound):
+            try:
                 await self._client.patch(PODS, body, name, group.metadata.namespace)
-                self.writes += 1
+            except NotFound:
+                continue
+            except ApiError as error:
+                refusals.append(error)
+                continue
+            self.writes += 1
+        return refusals
 
     async def evict(self, driven: Driven, roles: Container[str]) -> dict[str, str]:
         """Of roles whose orders have been applied. Returns, by role, what was said against it."""
@@ -104,7 +111,10 @@ class RbgMoves:
             self.writes += 1
 
     async def roll_back(self, group: RoleBasedGroup, name: str) -> bool:
-        return await roll_back(self._client, group.metadata.namespace, group.metadata.name, name)
+        meta = group.metadata
+        return await roll_back(
+            self._client, meta.namespace, meta.name, name, generation=meta.generation
+        )
 
 
 async def let_go(client: Client, pod: Pod) -> bool:
@@ -121,16 +131,21 @@ async def let_go(client: Client, pod: Pod) -> bool:
 GROUPS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
 
 
-async def roll_back(client: Client, namespace: str, group: str, revision: str) -> bool:
-    """Give a group the templates of one of its revisions. False if it has them already."""
+async def roll_back(
+    client: Client, namespace: str, group: str, revision: str, *, generation: int | None = None
+) -> bool:
+    """Give a group the templates of one of its revisions. False if it has them already, or if it is
+    of another generation than the given one: it was edited since this was decided."""
     stored = await client.get(REVISIONS, revision, namespace)
     live: dict[str, Any] = await client.get(GROUPS, group, namespace)
+    if generation not in (None, live["metadata"]["generation"]):
+        return False
     spec = restored(live["spec"], stored.data)
     if spec == live["spec"]:
         return False
     patch = [
         {
-            "op": "test",
+            "op": "replace",  # not test: what has changed since is a conflict, and nothing invalid
             "path": "/metadata/resourceVersion",
             "value": live["metadata"]["resourceVersion"],
         },

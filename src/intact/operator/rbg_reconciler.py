@@ -6,12 +6,12 @@ clean-up, batches put right, reporting.
 """
 
 import logging
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import Conflict
+from intact.kube.errors import ApiError, Conflict
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue
 from intact.kube.resources import Resource
@@ -33,7 +33,6 @@ from intact.operator.rbg_status import Work, invalid, state_before
 from intact.operator.rbg_stores import RbgStores
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, ROLLING_UPDATE, batching, of_type
 from intact.rollout.drive import drive
-from intact.rollout.names import ROLE
 from intact.rollout.orders import Driven, WorkloadOrder
 from intact.rollout.progress import refused
 from intact.rollout.validation import unworkable
@@ -128,9 +127,6 @@ class RbgReconciler:
         except TooSoon as error:
             log.warning("group %s/%s: %s", *key, error)
             self._ask_again(key)
-        except LookupError as error:
-            self._events.say(group, "Warning", "TemplateMissing", str(error.args[0]))
-            self._ask_again(key)
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
         if errors := unworkable(group):
@@ -138,34 +134,38 @@ class RbgReconciler:
             return await self._reporting.write(group, invalid(group, text, self._now()))
         scaled = await self._scaling.agree(group)
         for role, one in scaled.items():
-            if one.changed:
+            if one.changed is not None:
                 message = f"role {role} is scaled to {one.replicas} by its adapter"
                 self._events.say(group, "Normal", "RoleScaled", message)
-        if any(one.changed for one in scaled.values()):
-            return None  # the group's own change brings us back
+                self._reporting.remember(one.changed)
+                return None  # the group's own change brings us back
         revision, is_new = await self._revisions.keep(group)
         if is_new:
             self._events.say(
                 group, "Normal", "RevisionCreated", f"its templates are {revision} now"
             )
         works, batches = self._works(group, scaled)
-        driven = {
-            each.name: self._drive(group, each, works)
-            for each in of_type(group.spec, ROLLING_UPDATE)
-        }
+        driven = self._drive_all(group, works)
         coordinated = _orders(driven.values())
         self._moves.settle(driven.values())
         problems = await self._apply.apply(group, works, coordinated)
         progress: dict[str, dict[str, RoleProgress]] = {}
         # What could not be applied must not be taken for granted.
         applied = {role for role, work in works.items() if not work.message}
-        await self._let_go(group, works.keys() - applied, driven.values())
+        unapplied = [work for work in works.values() if work.message]
+        await self._let_go(group, unapplied, driven.values())
+        # What is refused of one thing holds up no other; it is tried again later and later.
+        failures = [one.error for one in scaled.values() if one.error is not None]
         for name, each_driven in driven.items():
             refusals = await self._follow(group, each_driven, applied)
+            failures += await self._moves.relabel(group, each_driven)
             progress[name] = refused(each_driven.progress, refusals)
-        await self._cleanup.clean_up(group, works, coordinated)
+        failures += await self._cleanup.clean_up(group, works, coordinated)
+        failures += await self._revisions.trim(group)
         await self._batch_repair.put_right(group, works, batches)
         await self._reporting.report(group, works, progress, batches, scaled, revision, problems)
+        if failures:
+            raise failures[0]
         return None
 
     def _works(
@@ -182,13 +182,37 @@ class RbgReconciler:
         }
         batches = {}
         for each in of_type(group.spec, AFFINITY_SCHEDULING):
-            before = state_before(group, each)
-            progress = batch_progress(each, roles, wanted, pods, before.batches if before else None)
+            progress = batch_progress(each, roles, wanted, pods, self._released(group, each))
             batches[each.name] = progress
             for name, ratio in batching(each).ratios.items():
                 works[name].desired = progress.total * ratio
                 works[name].now = progress.started * ratio
         return works, batches
+
+    def _released(self, group: RoleBasedGroup, coordination: Coordination) -> int:
+        """Batches that have been started, which the workloads of all its roles can tell as well:
+        they are scaled before it is stored."""
+        before = state_before(group, coordination)
+        stored = before.batches.started if before and before.batches else 0
+        scaled = []
+        for name, ratio in batching(coordination).ratios.items():
+            found = (one.spec.replicas or 0 for _, one in self._facts.workloads(group, name))
+            scaled.append(max(found, default=0) // ratio)
+        return max(stored, min(scaled, default=0))
+
+    def _drive_all(self, group: RoleBasedGroup, works: Mapping[str, Work]) -> dict[str, Driven]:
+        """By coordination. The roles of one that cannot be driven stay as they are."""
+        driven = {}
+        for each in of_type(group.spec, ROLLING_UPDATE):
+            try:
+                driven[each.name] = self._drive(group, each, works)
+            except LookupError as error:
+                message = str(error.args[0])
+                self._events.say(group, "Warning", "TemplateMissing", message)
+                self._ask_again((group.metadata.namespace, group.metadata.name))
+                for name in each.roles:
+                    works[name].message = message
+        return driven
 
     def _drive(
         self, group: RoleBasedGroup, coordination: Coordination, works: Mapping[str, Work]
@@ -197,15 +221,17 @@ class RbgReconciler:
         return drive(group, coordination, facts, self._revisions.history(group), self._now())
 
     async def _let_go(
-        self, group: RoleBasedGroup, unapplied: Container[str], driven: Iterable[Driven]
+        self, group: RoleBasedGroup, unapplied: Iterable[Work], driven: Iterable[Driven]
     ) -> None:
         """The pods that were held until now: their workloads will make them again as they should
-        be."""
+        be, or not at all."""
         evicted = {one.pod.metadata.uid for each in driven for one in each.evict}
+        to_come = {one.uid for work in unapplied for one in self._facts.of(group, work).workloads}
         await self._moves.let_go(
             pod
             for pod in self._stores.pods_in((group.metadata.namespace, group.metadata.name))
-            if pod.metadata.labels.get(ROLE) not in unapplied and pod.metadata.uid not in evicted
+            if pod.metadata.uid not in evicted
+            and not any(owner.uid in to_come for owner in pod.metadata.owner_references)
         )
 
     async def _follow(
@@ -214,17 +240,29 @@ class RbgReconciler:
         """Returns, by role, which budget is in the way."""
         key = (group.metadata.namespace, group.metadata.name)
         refusals = await self._moves.evict(driven, applied)
-        await self._moves.relabel(group, driven)
         for kind, reason, message in driven.events:
             self._events.say(group, "Warning" if kind == "Warning" else "Normal", reason, message)
         if refusals:
             self._ask_again(key)
         if driven.again_in is not None:
             self._queue.add_after(key, driven.again_in)
-        if driven.rollback_to and await self._moves.roll_back(group, driven.rollback_to):
-            message = f"stalled: going back to {driven.rollback_to}"
-            self._events.say(group, "Warning", "RollbackStarted", message)
+        if driven.rollback_to:
+            await self._roll_back(group, driven.rollback_to)
         return refusals
+
+    async def _roll_back(self, group: RoleBasedGroup, revision: str) -> None:
+        try:
+            if not await self._moves.roll_back(group, revision):
+                return
+        except Conflict:
+            raise
+        except ApiError as error:  # the revision is not there any more, a policy forbids it
+            message = f"stalled, and cannot go back to {revision}: {error}"
+            self._events.say(group, "Warning", "RollbackFailed", message)
+            self._ask_again((group.metadata.namespace, group.metadata.name))
+            return
+        message = f"stalled: going back to {revision}"
+        self._events.say(group, "Warning", "RollbackStarted", message)
 
 
 def _orders(driven: Iterable[Driven]) -> dict[str, list[WorkloadOrder]]:

@@ -57,6 +57,10 @@ class RbgReporting:
             return seen
         return written
 
+    def remember(self, group: RoleBasedGroup) -> None:
+        """As we have just written it."""
+        self._stored[group.metadata.namespace, group.metadata.name] = group
+
     async def report(
         self,
         group: RoleBasedGroup,
@@ -76,7 +80,7 @@ class RbgReporting:
             if found is not None:
                 progress = batch_states(batching(each).ratios, statuses, found, before, now)
             else:
-                progress = rollouts[each.name]
+                progress = rollouts.get(each.name, before.progress if before else {})
             states.append(coordination_state(each, progress, found, before, now))
         status = status_of(group, works, states, conditions_of(rollouts), revision, problems, now)
         await self.write(group, status)
@@ -105,7 +109,7 @@ class RbgReporting:
         except NotFound:
             return
         self.writes += 1
-        self._stored[meta.namespace, meta.name] = stored
+        self.remember(stored)
         for condition in status.conditions:
             if condition.type == READY:  # a rollout tells its own
                 self._say_transition(group, condition)

@@ -1,7 +1,7 @@
 """The history of a group's templates, as ControllerRevisions."""
 
 from intact.kube.client import Client
-from intact.kube.errors import AlreadyExists, NotFound
+from intact.kube.errors import AlreadyExists, ApiError, NotFound
 from intact.model.rbg import RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
 from intact.operator.rbg_objects import group_labels, owner_reference
@@ -37,12 +37,11 @@ class RbgRevisions:
         return sorted(found, key=lambda one: one.revision)
 
     async def keep(self, group: RoleBasedGroup) -> tuple[str, bool]:
-        """See to it that the present templates are the newest revision, and that there are not too
-        many. Returns its name, and whether it is new."""
+        """See to it that the present templates are the newest revision. Returns its name, and
+        whether it is new."""
         present = group_hash(role_hashes(group))
         name = revision_name(group.metadata.name, present)
-        stored = self.history(group)
-        known = [revision_of(one) for one in stored]
+        known = [revision_of(one) for one in self.history(group)]
         number = next_number(known, present)
         made = False
         if all(one.hash != present for one in known):
@@ -52,7 +51,6 @@ class RbgRevisions:
                 REVISIONS, {"revision": number}, name, group.metadata.namespace
             )
             self.writes += 1
-        await self._trim(group, stored, present)
         return name, made
 
     async def _create(self, group: RoleBasedGroup, name: str, present: str, number: int) -> bool:
@@ -74,9 +72,11 @@ class RbgRevisions:
         self.writes += 1
         return True
 
-    async def _trim(
-        self, group: RoleBasedGroup, stored: list[ControllerRevision], present: str
-    ) -> None:
+    async def trim(self, group: RoleBasedGroup) -> list[ApiError]:
+        """See to it that there are not too many. Returns why one could not be deleted."""
+        stored = self.history(group)
+        present = group_hash(role_hashes(group))
+        refusals: list[ApiError] = []
         named = (group.status.current_revision, group.status.update_revision)
         in_use = {present} | {revision_of(one).hash for one in stored if one.metadata.name in named}
         # Of what runs, the newest revision that has it: an old Deployment needs its template.
@@ -91,7 +91,11 @@ class RbgRevisions:
                 await self._client.delete(REVISIONS, one.name, group.metadata.namespace)
             except NotFound:
                 continue
+            except ApiError as error:
+                refusals.append(error)
+                continue
             self.writes += 1
+        return refusals
 
     def _running(self, group: RoleBasedGroup) -> set[tuple[str, str]]:
         """Roles and the revisions that their workloads are of."""

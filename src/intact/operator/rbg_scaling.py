@@ -14,7 +14,15 @@ from typing import Any
 import msgspec
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from intact.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+)
 from intact.kube.resources import RBGS, SCALING_ADAPTERS
 from intact.model.rbg import Role, RoleBasedGroup, ScalingAdapter, ScalingAdapterStatus
 from intact.operator.rbg_objects import scaling_adapter
@@ -32,9 +40,11 @@ class Scaled:
 
     replicas: int
     adapter: ScalingAdapter | None
-    changed: bool = False
-    """The group itself was just written: look again at what it has become."""
+    changed: RoleBasedGroup | None = None
+    """The group itself was just written: look again at what it has become, which is this."""
     refused: str = ""
+    error: ApiError | None = None
+    """Why the role has no adapter."""
 
 
 class RbgScaling:
@@ -44,25 +54,31 @@ class RbgScaling:
         self._stores = stores
 
     async def agree(self, group: RoleBasedGroup) -> dict[str, Scaled]:
-        """For each role the number that it should have now."""
+        """For each role the number that it should have now; up to the first for which the group
+        itself was changed."""
         adapters = {
             one.spec.scale_target_ref.role: one
             for one in self._stores.owned(self._stores.adapters, group)
             if one.metadata.name
             == workload_name(group.metadata.name, one.spec.scale_target_ref.role)
         }
-        return {
-            role.name: await self._agree(group, role, adapters.get(role.name))
-            for role in group.spec.roles
-        }
+        found: dict[str, Scaled] = {}
+        for role in group.spec.roles:
+            one = found[role.name] = await self._agree(group, role, adapters.get(role.name))
+            if one.changed is not None:
+                break
+        return found
 
     async def _agree(
         self, group: RoleBasedGroup, role: Role, adapter: ScalingAdapter | None
     ) -> Scaled:
         own = role.replicas
         if adapter is None:
-            number = 1 if own is None else own
-            return Scaled(number, await self._make(group, role, number))
+            number = _number_before(group, role) if own is None else own
+            try:
+                return Scaled(number, await self._make(group, role, number))
+            except ApiError as error:  # a quota, somebody's webhook: the role can do without
+                return Scaled(number, None, error=error)
         asked = adapter.spec.replicas
         if own is None:
             number = 1 if asked is None else asked
@@ -77,13 +93,13 @@ class RbgScaling:
         refused = _refusal(group, role, asked)
         if not refused:
             try:
-                await self._scale_role(group, role, asked)
-            except Invalid as error:
+                changed = await self._scale_role(group, role, asked)
+            except (BadRequest, Forbidden, Invalid) as error:  # also somebody's webhook
                 refused = str(error)
             else:
                 with suppress(Conflict):  # the next look remembers it
                     adapter = await self._remember(adapter, asked)
-                return Scaled(asked, adapter, changed=True)
+                return Scaled(asked, adapter, changed=changed)
         return Scaled(own, adapter, refused=refused)
 
     async def _make(self, group: RoleBasedGroup, role: Role, number: int) -> ScalingAdapter | None:
@@ -95,7 +111,7 @@ class RbgScaling:
         self.writes += 1
         return made
 
-    async def _scale_role(self, group: RoleBasedGroup, role: Role, number: int) -> None:
+    async def _scale_role(self, group: RoleBasedGroup, role: Role, number: int) -> RoleBasedGroup:
         meta = group.metadata
         path = f"/spec/roles/{group.spec.roles.index(role)}/replicas"
         patch: list[dict[str, Any]] = [
@@ -103,8 +119,11 @@ class RbgScaling:
             {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
             {"op": "replace", "path": path, "value": number},
         ]
-        await self._client.patch(RBGS, patch, meta.name, meta.namespace, type=PatchType.JSON)
+        found = await self._client.patch(
+            RBGS, patch, meta.name, meta.namespace, type=PatchType.JSON
+        )
         self.writes += 1
+        return found
 
     async def _remember(self, adapter: ScalingAdapter, number: int) -> ScalingAdapter:
         """That both have this number now."""
@@ -135,7 +154,7 @@ class RbgScaling:
 
     async def report(self, group: RoleBasedGroup, role: Role, scaled: Scaled, now: int) -> None:
         """Write the status of the role's adapter, if it has changed."""
-        if scaled.adapter is None or scaled.changed:
+        if scaled.adapter is None:
             return
         meta = group.metadata
         labels = selector_labels(meta.namespace, meta.name, role.name)
@@ -156,6 +175,12 @@ class RbgScaling:
         except NotFound:
             return
         self.writes += 1
+
+
+def _number_before(group: RoleBasedGroup, role: Role) -> int:
+    """Of a role that has none but its adapter's, and somebody has deleted that; at first 1."""
+    found = (one.desired for one in group.status.role_statuses if one.name == role.name)
+    return next(found, 1)
 
 
 def _agreed(adapter: ScalingAdapter) -> int | None:

@@ -112,8 +112,10 @@ def drive(
     deadline = group.spec.progress_deadline_seconds or DEADLINE
     waits = [one for role_facts in facts.values() if (one := role_facts.until_ready()) is not None]
     before = _before(group, coordination)
+    # What was said of other templates says nothing of how long these have stood.
+    stood = {} if _has_other_templates(rollout) else before
     progress = {
-        name: role_progress(one, rollout.updated[name], before.get(name), deadline, now)
+        name: role_progress(one, rollout.updated[name], stood.get(name), deadline, now)
         for name, one in plan.roles.items()
     }
     return Driven(
@@ -144,6 +146,14 @@ def _first(*waits: float | None) -> float | None:
 def _before(group: RoleBasedGroup, coordination: Coordination) -> Mapping[str, RoleProgress]:
     states = group.status.coordination_state
     return next((one.progress for one in states if one.name == coordination.name), {})
+
+
+def _has_other_templates(rollout: _Rollout) -> bool:
+    """Than when its progress was stored last."""
+    stored = {one.name: one.revision for one in rollout.group.status.role_statuses}
+    return any(
+        stored.get(name, facts.revision) != facts.revision for name, facts in rollout.facts.items()
+    )
 
 
 def _role(rollout: _Rollout, name: str) -> Role | None:
@@ -195,12 +205,15 @@ def _partition(facts: RoleFacts, there: Ordinals, moves: Sequence[int]) -> int:
 
 
 def _leader_worker_set(rollout: _Rollout, name: str, plan: RolePlan | None) -> WorkloadOrder:
-    """Also the first order of a StatefulSet: without a plan nothing is held."""
+    """Also the first order of a StatefulSet: without a plan nothing is held, unless old pods are
+    there, whose workload is out of sight: deleted without them, or robbed of its labels."""
     facts = rollout.facts[name]
     at_once = most_unavailable(rollout.rules.max_unavailable, facts.desired)
     if plan is None or not facts.workloads:
         own = workload_name(rollout.group.metadata.name, name)
-        return WorkloadOrder(own, facts.role, facts.revision, facts.desired, 0)
+        old = any(not is_updated(facts, pod) and not is_going(pod) for pod in facts.pods)
+        held_from = facts.desired if old else 0
+        return WorkloadOrder(own, facts.role, facts.revision, facts.desired, held_from)
     live = facts.workloads[0]
     held = live.revision != facts.revision
     return WorkloadOrder(

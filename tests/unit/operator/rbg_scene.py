@@ -111,6 +111,9 @@ class Scene:
     def names(self, resource: Resource[Any]) -> list[str]:
         return sorted(one["metadata"]["name"] for one in self._all(resource))
 
+    def pods(self) -> list[Json]:
+        return self._all(PODS)
+
     def versions(self) -> dict[tuple[str, str], str]:
         """Of everything that a group owns, and of itself."""
         return {

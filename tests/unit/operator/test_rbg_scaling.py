@@ -145,6 +145,18 @@ async def test_a_wish_is_granted_once() -> None:
 
 
 @simulated
+async def test_a_granted_wish_stays_where_the_group_is_heard_of_late() -> None:
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2)))
+        scene.api.faults.hold_watches(of_groups)
+        await scale(scene, 5)
+        assert numbers(scene)[:3] == (5, 5, 5)
+        scene.api.faults.release_watches()
+        await scene.settle()
+        assert numbers(scene) == (5, 5, 5, 5)
+
+
+@simulated
 async def test_a_role_without_a_number_has_its_adapters() -> None:
     async with grouping() as scene:
         await scene.make(group("llm", role("prefill", None)))

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from intact.model.pod import PodCondition, PodStatus
+from intact.model.rbg import CoordinationState, RbgStatus, RoleStatus
 from intact.rollout.drive import rules_of
 from intact.rollout.names import REVISION
 from intact.rollout.orders import Driven
@@ -153,6 +154,24 @@ def test_a_stall_goes_back_where_asked_and_where_there_is_a_way(
     scene.drive()
     scene.later(60)
     assert scene.drive().rollback_to == expected
+
+
+def test_every_template_has_the_whole_deadline() -> None:
+    """Also one that comes when the one before it has not moved anything for most of that time."""
+    scene = Scene(progressDeadlineSeconds=60, onFailure="Rollback")
+    statuses = [RoleStatus(name=name, revision=scene.old(name)) for name in scene.sizes]
+    status: RbgStatus = msgspec.structs.replace(
+        scene.group.status,
+        current_revision="llm-1",
+        update_revision="llm-0",
+        role_statuses=statuses,
+        coordination_state=[CoordinationState(name="together", progress=scene.drive().progress)],
+    )
+    scene.group = msgspec.structs.replace(scene.group, status=status)
+    scene.later(60)
+    driven = scene.drive()
+    assert {one.state for one in driven.progress.values()} == {"Updating"}
+    assert driven.rollback_to == ""
 
 
 def test_routers_read_the_new_revision_on_updated_pods_alone() -> None:

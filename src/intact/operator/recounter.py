@@ -5,6 +5,7 @@ gathered for a moment before a budget is counted: a drain brings many at once. W
 gate meanwhile goes into the same write.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -33,6 +34,9 @@ log = logging.getLogger(__name__)
 
 GATHER = 0.2
 """Seconds for which events are gathered."""
+_WRITES = 4
+"""Recounts that are stored at once. More of them only queue at a busy API server, with counts that
+grow old meanwhile."""
 _LOOK_AGAIN = 1.0
 """Seconds after which a store that was behind is looked at again."""
 _ASK_AGAIN = 15.0
@@ -66,6 +70,7 @@ class Recounter:
         self._leads = leads
         self._is_gated = is_gated
         self._queue = queue
+        self._writes = asyncio.Semaphore(_WRITES)
 
     def mark(self, key: Key) -> None:
         """Something about the budget has changed: count it again soon."""
@@ -83,7 +88,7 @@ class Recounter:
     async def _count(self, entry: Entry) -> None:
         expectation = await self._expectations.of(entry)
         versions = await self._read_overdue(entry)
-        async with entry.writing:
+        async with self._writes, entry.writing:
             await entry.turn.come()
             try:
                 await self._write(entry, expectation, versions)

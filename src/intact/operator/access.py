@@ -57,7 +57,7 @@ def _cluster_rules() -> list[Json]:
         _rule("workloads.x-k8s.io", ["rolebasedgroups/status"], ["update"]),
         # Its finalizers: for owner references that block its deletion.
         _rule("workloads.x-k8s.io", ["rolebasedgroups/finalizers"], ["update"]),
-        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], ["get", *FOLLOW, *WRITE]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
         _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
         _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
         # The revision that routers read on a pod.

@@ -83,11 +83,10 @@ class RbgScaling:
         if own is None:
             number = 1 if asked is None else asked
             return Scaled(number, await self._remember(adapter, number))
-        if not _wishes(adapter, own):
-            return Scaled(own, await self._remember(adapter, own))
-        # The store may not have heard yet that this wish was granted, and the role edited since.
-        adapter = await self._fresh(adapter)
-        asked = adapter.spec.replicas
+        if _wishes(adapter, own):
+            # The store may not have heard yet that it was granted, and the role edited since.
+            adapter = await self._fresh(adapter)
+            asked = adapter.spec.replicas
         if asked is None or not _wishes(adapter, own):
             return Scaled(own, await self._remember(adapter, own))
         refused = _refusal(group, role, asked)

@@ -93,11 +93,21 @@ def held(scene: Scene) -> list[str]:
     ]
 
 
-async def give_batches(scene: Scene, ratios: dict[str, int]) -> None:
+RATIOS = {"prefill": 2, "decode": 1}
+
+
+async def first_batch(scene: Scene) -> None:
+    """Of two: it is there, and not known to be one yet."""
+    rules = batches(RATIOS)
+    await scene.make(group("llm", role("prefill", 4), role("decode", 2), coordination=[rules]))
+    await scene.play()
+
+
+async def give_batches(scene: Scene) -> None:
     """As admission does."""
     for one in scene.pods():
         name, _, number = one["metadata"]["name"].rpartition("-")
-        label = str(int(number) // ratios[name.removeprefix("llm-")])
+        label = str(int(number) // RATIOS[name.removeprefix("llm-")])
         body = {"metadata": {"labels": {BATCH + "batched": label}}}
         await scene.client.patch(PODS, body, one["metadata"]["name"], NS)
 
@@ -106,13 +116,9 @@ async def give_batches(scene: Scene, ratios: dict[str, int]) -> None:
 async def test_a_batch_that_was_started_stays() -> None:
     """The process ended before it could say so, and the one before it fails."""
     async with grouping() as scene:
-        ratios = {"prefill": 2, "decode": 1}
-        await scene.make(
-            group("llm", role("prefill", 4), role("decode", 2), coordination=[batches(ratios)])
-        )
-        await scene.play()
+        await first_batch(scene)
         scene.wire.delay = lambda request: 600.0 if of_status(request) else 0.0
-        await give_batches(scene, ratios)
+        await give_batches(scene)
         await scene.settle()
         assert scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["replicas"] == 4
         await scene.play(ready=False)
@@ -125,12 +131,8 @@ async def test_a_batch_that_was_started_stays() -> None:
 @simulated
 async def test_batches_stay_where_their_rules_have_another_name() -> None:
     async with grouping() as scene:
-        ratios = {"prefill": 2, "decode": 1}
-        await scene.make(
-            group("llm", role("prefill", 4), role("decode", 2), coordination=[batches(ratios)])
-        )
-        await scene.play()
-        await give_batches(scene, ratios)
+        await first_batch(scene)
+        await give_batches(scene)
         await scene.settle()
         await scene.change({"op": "replace", "path": "/spec/coordination/0/name", "value": "other"})
         assert scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["replicas"] == 4

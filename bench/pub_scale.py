@@ -27,7 +27,7 @@ from intact.kube.config import from_kubeconfig
 from intact.kube.http import HttpTransport
 from intact.kube.resources import untyped
 from intact.model.pub import PodUnavailableBudget
-from intact.operator.install import install
+from intact.operator.install.install import install
 
 GROWTH_BAR = 1.3
 PODS_EACH = 100

@@ -8,9 +8,9 @@ from typing import Any
 
 from demo.shards import GROUP_KEY, LABELS, NAMESPACE, PODS_EACH
 from demo.view import BudgetView
-from intact.budget.conditions import WORKING
-from intact.budget.group_settings import GROUP_LABEL_KEY, MIN_READY_REPLICAS, REPLICAS
-from intact.budget.pdb_scope import SCOPE_LABEL
+from intact.budget.pdb.group_settings import GROUP_LABEL_KEY, MIN_READY_REPLICAS, REPLICAS
+from intact.budget.pdb.scope import SCOPE_LABEL
+from intact.budget.pub.conditions import WORKING
 from intact.kube.resources import PDBS, PUBS, Resource
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pub import PodUnavailableBudget

@@ -20,7 +20,7 @@ from intact.kube.resources import NAMESPACES, PODS, RBGS, untyped
 from intact.kube.store import Store
 from intact.model.pod import Pod
 from intact.model.rbg import RoleBasedGroup
-from intact.rollout.counting import is_gone, is_ready
+from intact.rollout.replicas import is_gone, is_ready
 
 _TICK = 0.1
 _WITHIN = 120.0

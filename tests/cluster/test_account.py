@@ -10,14 +10,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from intact.model.rbg import RoleBasedGroup
-from tests.support.account_house import account_house
-from tests.support.group_space import Groups, condition, open_groups
+from tests.support.cluster_with_account import account_house
+from tests.support.namespace_under_test import (
+    UNREADY,
+    WITHIN,
+    NamespaceUnderTest,
+    eventually,
+    groups_down,
+    open_space,
+)
 from tests.support.objects import PDBS, PODS, Json
+from tests.support.pdb_groups import Groups, condition, open_groups
 from tests.support.pub_cases import amount
-from tests.support.pub_space import UNREADY, WITHIN, Space, eventually, groups_down, open_space
 from tests.support.rbg_objects import batches, group, kind, role, rolling, template
 from tests.support.rbg_rollout import intact
-from tests.support.rbg_space import (
+from tests.support.rbg_waiting import (
     ADAPTERS,
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -47,24 +54,24 @@ groups = pytest.fixture(open_groups)
 
 
 @pytest.fixture
-def sets(space: Space, runner: asyncio.Runner) -> Iterator[None]:
+def sets(space: NamespaceUnderTest, runner: asyncio.Runner) -> Iterator[None]:
     """The CRD of LeaderWorkerSets."""
     runner.run(install_sets(space.client))
     yield
     runner.run(remove_sets(space.client))
 
 
-async def owned(space: Space) -> dict[str, list[str]]:
+async def owned(space: NamespaceUnderTest) -> dict[str, list[str]]:
     return {each.kind: await names_of(space, each, GROUP) for each in OWNED}
 
 
-async def images(space: Space) -> set[str]:
+async def images(space: NamespaceUnderTest) -> set[str]:
     pods = (await space.client.list(PODS, space.namespace, labels=ROLE)).items
     return {one["spec"]["containers"][0]["image"] for one in pods}
 
 
 @pytest.mark.usefixtures("sets")
-async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Space) -> None:
+async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: NamespaceUnderTest) -> None:
     sizes = {"prefill": 4, "router": 2, "decode": 2}
     body = group(
         "llm",
@@ -160,7 +167,7 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Space) -
         )
 
 
-async def test_old_revisions_are_removed_and_old_ones_come_back(space: Space) -> None:
+async def test_old_revisions_are_removed_and_old_ones_come_back(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 0)))
     seen = {(await group_settled(space)).status.update_revision}
 
@@ -185,7 +192,7 @@ async def test_old_revisions_are_removed_and_old_ones_come_back(space: Space) ->
     await eventually(numbers, lambda found: found == wanted, f"the revisions {wanted}")
 
 
-async def test_a_rollout_and_a_drain_under_a_budget(space: Space) -> None:
+async def test_a_rollout_and_a_drain_under_a_budget(space: NamespaceUnderTest) -> None:
     """A spent budget refuses evictions; the pods that were held for them are let go."""
     labels = {"app": "web", "space": space.namespace}
     body = template() | {"metadata": {"labels": labels}}
@@ -221,7 +228,7 @@ async def test_a_rollout_and_a_drain_under_a_budget(space: Space) -> None:
     assert await images(space) == {"engine:2"}
 
 
-async def test_a_rollout_that_stalls_goes_back(space: Space) -> None:
+async def test_a_rollout_that_stalls_goes_back(space: NamespaceUnderTest) -> None:
     rules = rolling("prefill", "decode", maxSkew="50%", maxUnavailableRatio="50%")
     end = {"progressDeadlineSeconds": 2, "onFailure": "Rollback"}
     both = (role("prefill", 2), role("decode", 2))
@@ -240,7 +247,7 @@ async def test_a_rollout_that_stalls_goes_back(space: Space) -> None:
     assert await images(space) == {"engine:1"}
 
 
-async def test_batches_have_their_places(space: Space) -> None:
+async def test_batches_have_their_places(space: NamespaceUnderTest) -> None:
     body = group(
         "llm",
         role("prefill", 4),
@@ -259,7 +266,7 @@ async def test_batches_have_their_places(space: Space) -> None:
     assert places["0"] != places["1"]
 
 
-async def test_a_drain_under_a_budget_in_groups(space: Space, groups: Groups) -> None:
+async def test_a_drain_under_a_budget_in_groups(space: NamespaceUnderTest, groups: Groups) -> None:
     await groups.workload(need=2)
     need = {"red": 2, "blue": 2}
     for name in need:
@@ -277,7 +284,7 @@ async def test_a_drain_under_a_budget_in_groups(space: Space, groups: Groups) ->
     assert {len(each) for each in downs} == {0, 1, 2}
 
 
-async def test_plain_budgets_are_counted_through_every_owner(space: Space) -> None:
+async def test_plain_budgets_are_counted_through_every_owner(space: NamespaceUnderTest) -> None:
     """By the controller of KEP-85. A Job has no scale, so that its budget cannot be counted."""
     await space.create(GROUPS, group("llm", role("prefill", 2)))
     code, said = await space.kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
@@ -313,7 +320,7 @@ async def test_plain_budgets_are_counted_through_every_owner(space: Space) -> No
     assert (await space.evict("alone")).code == 429
 
 
-async def test_a_disruption_that_did_not_happen_is_taken_back(space: Space) -> None:
+async def test_a_disruption_that_did_not_happen_is_taken_back(space: NamespaceUnderTest) -> None:
     await space.pods("a")
     long_ago = (datetime.now(UTC) - timedelta(minutes=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
     target = {

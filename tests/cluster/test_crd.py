@@ -16,7 +16,7 @@ from intact.kube.errors import Invalid
 from intact.kube.http import HttpTransport
 from intact.kube.resources import untyped
 from intact.operator.errors import StartError
-from intact.operator.install import CRDS, install
+from intact.operator.install.install import CRDS, install
 from tests.support.pub_cases import ACCEPTED, REFUSED, Case, amount, budget
 
 PUBS = untyped("policy.kruise.io", "v1alpha1", "podunavailablebudgets", "PodUnavailableBudget")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from intact.kube.client import PatchType
-from tests.support.group_space import Groups, group_house, open_groups
+from tests.support.namespace_under_test import Answer, NamespaceUnderTest, eventually, open_space
 from tests.support.objects import PODS, Json
-from tests.support.pub_space import Answer, Space, eventually, open_space
+from tests.support.pdb_groups import Groups, group_house, open_groups
 
 house = pytest.fixture(scope="module")(group_house)
 space = pytest.fixture(open_space)
@@ -61,21 +61,23 @@ def protect(request: pytest.FixtureRequest, groups: Groups) -> Callable[[int], A
 Protected = Callable[[int], Awaitable[None]]
 
 
-async def post(space: Space, name: str, version: str, **more: Any) -> Answer:
+async def post(space: NamespaceUnderTest, name: str, version: str, **more: Any) -> Answer:
     body: Json = {"metadata": {"name": name, "namespace": space.namespace}, **more}
     if version:
         body |= {"apiVersion": version, "kind": "Eviction"}
     return await space._ask("POST", PODS.path(space.namespace, name, "eviction"), body)
 
 
-async def is_going(space: Space, name: str) -> bool:
+async def is_going(space: NamespaceUnderTest, name: str) -> bool:
     found = (await space.client.list(PODS, space.namespace)).items
     alive = [one for one in found if "deletionTimestamp" not in one["metadata"]]
     return name not in {one["metadata"]["name"] for one in alive}
 
 
 @pytest.mark.parametrize("version", ["policy/v1", "policy/v1beta1", ""])
-async def test_bodies_of_all_versions(space: Space, protect: Protected, version: str) -> None:
+async def test_bodies_of_all_versions(
+    space: NamespaceUnderTest, protect: Protected, version: str
+) -> None:
     await protect(2)
     assert (await post(space, "a", version)).code == 201
     assert await is_going(space, "a")
@@ -84,13 +86,15 @@ async def test_bodies_of_all_versions(space: Space, protect: Protected, version:
     assert not await is_going(space, "b")
 
 
-async def test_another_version_is_refused(space: Space, protect: Protected) -> None:
+async def test_another_version_is_refused(space: NamespaceUnderTest, protect: Protected) -> None:
     await protect(2)
     assert (await post(space, "a", "policy/v7")).code == 400
     assert not await is_going(space, "a")
 
 
-async def test_another_name_in_the_body_is_refused(space: Space, protect: Protected) -> None:
+async def test_another_name_in_the_body_is_refused(
+    space: NamespaceUnderTest, protect: Protected
+) -> None:
     await protect(2)
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "b"}}
     answer = await space._ask("POST", PODS.path(space.namespace, "a", "eviction"), body)
@@ -99,19 +103,21 @@ async def test_another_name_in_the_body_is_refused(space: Space, protect: Protec
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "PUT", "DELETE"])
-async def test_only_post_is_allowed(space: Space, protect: Protected, method: str) -> None:
+async def test_only_post_is_allowed(
+    space: NamespaceUnderTest, protect: Protected, method: str
+) -> None:
     await protect(2)
     path = PODS.path(space.namespace, "a", "eviction")
     answer = await space._ask(method, path, {}, {}, PatchType.MERGE)
     assert answer.code == 405
 
 
-async def test_a_pod_that_is_not_there(space: Space, protect: Protected) -> None:
+async def test_a_pod_that_is_not_there(space: NamespaceUnderTest, protect: Protected) -> None:
     await protect(2)
     assert (await space.evict("z")).code == 404
 
 
-async def test_a_precondition_that_holds(space: Space, protect: Protected) -> None:
+async def test_a_precondition_that_holds(space: NamespaceUnderTest, protect: Protected) -> None:
     await protect(2)
     uid = (await space.get("a"))["metadata"]["uid"]
     assert (await space.evict("a", preconditions={"uid": uid})).code == 201
@@ -119,7 +125,7 @@ async def test_a_precondition_that_holds(space: Space, protect: Protected) -> No
 
 @pytest.mark.parametrize("key", ["uid", "resourceVersion"])
 async def test_a_precondition_that_does_not_hold(
-    space: Space, protect: Protected, key: str
+    space: NamespaceUnderTest, protect: Protected, key: str
 ) -> None:
     await protect(2)
     values = {"uid": "11111111-2222-3333-4444-555555555555", "resourceVersion": "1"}
@@ -128,7 +134,9 @@ async def test_a_precondition_that_does_not_hold(
 
 
 @pytest.mark.parametrize("where", ["query", "body", "both"])
-async def test_a_dry_run_changes_nothing(space: Space, protect: Protected, where: str) -> None:
+async def test_a_dry_run_changes_nothing(
+    space: NamespaceUnderTest, protect: Protected, where: str
+) -> None:
     await protect(2)
     query = "All" if where != "body" else ""
     options = {"dryRun": ["All"]} if where != "query" else {}
@@ -141,7 +149,7 @@ async def test_a_dry_run_changes_nothing(space: Space, protect: Protected, where
 
 @pytest.mark.parametrize("where", ["query", "body"])
 async def test_a_dry_run_is_denied_as_the_real_one(
-    space: Space, protect: Protected, where: str
+    space: NamespaceUnderTest, protect: Protected, where: str
 ) -> None:
     await protect(3)
     query = "All" if where == "query" else ""
@@ -150,7 +158,7 @@ async def test_a_dry_run_is_denied_as_the_real_one(
     assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
 
 
-async def test_grace_is_that_of_the_request(space: Space, protect: Protected) -> None:
+async def test_grace_is_that_of_the_request(space: NamespaceUnderTest, protect: Protected) -> None:
     await protect(2)
     slow = {"devcluster.intact.dev/termination-delay": "30s"}
     await space.annotate("a", dict(slow))

@@ -20,15 +20,15 @@ from intact.kube import config
 from intact.kube.client import Client
 from intact.kube.http import HttpTransport
 from intact.kube.resources import untyped
-from intact.operator.access import OWNERS_LABEL, READ
-from intact.operator.authority import new_authority
-from intact.operator.registration import (
+from intact.operator.install.rbac import OWNERS_LABEL, READ
+from intact.operator.webhook.authority import new_authority
+from intact.operator.webhook.registration import (
     GATED_LABEL,
     Registration,
     ServiceAddress,
     webhook_configuration,
 )
-from tests.support.account_house import until_allowed
+from tests.support.cluster_with_account import until_allowed
 from tests.support.intact_process import intact_run
 from tests.support.kubeconfigs import write_kubeconfig
 from tests.support.pub_cases import amount, budget, target

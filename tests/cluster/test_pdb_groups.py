@@ -7,22 +7,22 @@ from contextlib import suppress
 import pytest
 
 from intact.model.pdb import PodDisruptionBudget
-from tests.support.group_space import (
+from tests.support.namespace_under_test import (
+    UNREADY,
+    NamespaceUnderTest,
+    Watched,
+    eventually,
+    groups_down,
+    open_space,
+)
+from tests.support.objects import PDBS, PODS
+from tests.support.pdb_groups import (
     SCOPE,
     Groups,
     condition,
     group_house,
     open_groups,
     replicas,
-)
-from tests.support.objects import PDBS, PODS
-from tests.support.pub_space import (
-    UNREADY,
-    Space,
-    Watched,
-    eventually,
-    groups_down,
-    open_space,
 )
 
 house = pytest.fixture(scope="module")(group_house)
@@ -44,7 +44,7 @@ async def two_pod_groups(groups: Groups) -> dict[str, int]:
     return {"red": 3, "blue": 3}
 
 
-async def test_the_e2e_plan_of_the_kep(space: Space, groups: Groups) -> None:
+async def test_the_e2e_plan_of_the_kep(space: NamespaceUnderTest, groups: Groups) -> None:
     need = await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=1, healthy=2)
@@ -82,12 +82,14 @@ async def seen_down(watched: Watched, need: dict[str, int]) -> set[str]:
     return groups_down(watched.states[-1], "group", need)
 
 
-async def on_node(space: Space, node: str) -> list[str]:
+async def on_node(space: NamespaceUnderTest, node: str) -> list[str]:
     page = await space.client.list(PODS, space.namespace, fields=f"spec.nodeName={node}")
     return [one["metadata"]["name"] for one in page.items]
 
 
-async def test_story_1_ten_groups_of_which_nine_stay(space: Space, groups: Groups) -> None:
+async def test_story_1_ten_groups_of_which_nine_stay(
+    space: NamespaceUnderTest, groups: Groups
+) -> None:
     await groups.workload(need=8)
     names = [f"g{number}" for number in range(10)]
     async with asyncio.TaskGroup() as making:
@@ -119,7 +121,7 @@ async def a_group(groups: Groups, name: str, need: int, pods: int) -> None:
     await groups.pods_of(name, spread(name, pods, "node-0", "node-1", "node-2"))
 
 
-async def test_story_3_pods_without_a_reference(space: Space, groups: Groups) -> None:
+async def test_story_3_pods_without_a_reference(space: NamespaceUnderTest, groups: Groups) -> None:
     await space.pods("a", "b", labels=groups.labels)
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=0, healthy=0, disruptions_allowed=0)
@@ -143,7 +145,7 @@ async def test_story_3_pods_without_a_reference(space: Space, groups: Groups) ->
     assert (await space.evict("red-0")).code == 201
 
 
-async def test_a_group_that_is_not_defined(space: Space, groups: Groups) -> None:
+async def test_a_group_that_is_not_defined(space: NamespaceUnderTest, groups: Groups) -> None:
     await groups.pods_of("red", spread("red", 2, "node-0"))
     await groups.budget(scope="PodGroup", minAvailable=0)
     found = await groups.counted(allowed=0, disruptions_allowed=0)
@@ -158,7 +160,7 @@ async def test_a_group_that_is_not_defined(space: Space, groups: Groups) -> None
     assert (await space.evict("red-0")).code == 201
 
 
-async def test_groups_of_a_leader_worker_set(space: Space, groups: Groups) -> None:
+async def test_groups_of_a_leader_worker_set(space: NamespaceUnderTest, groups: Groups) -> None:
     need = {}
     for number in range(4):
         name = f"key{number}"
@@ -196,7 +198,9 @@ async def test_several_workloads_are_summed_with_a_warning(groups: Groups) -> No
     assert message.endswith("one, two")
 
 
-async def test_a_label_key_and_numbers_by_annotation(space: Space, groups: Groups) -> None:
+async def test_a_label_key_and_numbers_by_annotation(
+    space: NamespaceUnderTest, groups: Groups
+) -> None:
     for name in ("a", "b"):
         labels = {**groups.labels, "shard": name}
         await space.pods(*spread(name, 3, "node-0"), labels=labels)
@@ -227,7 +231,7 @@ BAD = [
 
 @pytest.mark.parametrize(("labels", "annotations", "field"), BAD, ids=lambda each: str(each)[:20])
 async def test_bad_values_are_refused(
-    space: Space,
+    space: NamespaceUnderTest,
     groups: Groups,
     labels: dict[str, str],
     annotations: dict[str, str],
@@ -252,7 +256,7 @@ async def test_bad_values_are_refused(
 
 
 async def test_without_the_label_the_budget_is_the_stock_controllers_again(
-    space: Space, groups: Groups
+    space: NamespaceUnderTest, groups: Groups
 ) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
@@ -275,7 +279,7 @@ async def test_without_the_label_the_budget_is_the_stock_controllers_again(
     await groups.counted(allowed=0, healthy=0)
 
 
-async def test_not_ready_pods_as_the_policy_says(space: Space, groups: Groups) -> None:
+async def test_not_ready_pods_as_the_policy_says(space: NamespaceUnderTest, groups: Groups) -> None:
     await groups.pod_group("red", need=2, workload="")
     await groups.pods_of("red", spread("red", 2, "node-0"))
     await groups.budget(minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
@@ -289,7 +293,9 @@ async def test_not_ready_pods_as_the_policy_says(space: Space, groups: Groups) -
     assert (await space.evict("red-1")).code == 429
 
 
-async def test_a_pod_of_two_budgets_is_the_servers_business(space: Space, groups: Groups) -> None:
+async def test_a_pod_of_two_budgets_is_the_servers_business(
+    space: NamespaceUnderTest, groups: Groups
+) -> None:
     await two_pod_groups(groups)
     await groups.budget(maxUnavailable=1)
     await groups.budget(scope=None, name="pods", maxUnavailable=1)
@@ -303,7 +309,9 @@ async def test_a_pod_of_two_budgets_is_the_servers_business(space: Space, groups
     assert "annotations" not in stock["metadata"]
 
 
-async def test_the_stock_controller_and_ours_come_to_rest(space: Space, groups: Groups) -> None:
+async def test_the_stock_controller_and_ours_come_to_rest(
+    space: NamespaceUnderTest, groups: Groups
+) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     await groups.counted(allowed=1, healthy=2)

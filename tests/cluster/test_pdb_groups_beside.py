@@ -8,10 +8,10 @@ import pytest
 
 from intact.kube.client import PatchType
 from tests.cluster.test_pdb_groups import on_node, spread, two_pod_groups
-from tests.support.group_space import Groups, condition, group_house, open_groups
+from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.namespace_under_test import NamespaceUnderTest, open_space
 from tests.support.objects import PDBS, PODS
-from tests.support.pub_house import House
-from tests.support.pub_space import Space, open_space
+from tests.support.pdb_groups import Groups, condition, group_house, open_groups
 
 house = pytest.fixture(scope="module")(group_house)
 space = pytest.fixture(open_space)
@@ -19,7 +19,9 @@ groups = pytest.fixture(open_groups)
 
 
 @pytest.mark.parametrize("where", ["query", "body"])
-async def test_a_dry_run_spends_nothing(space: Space, groups: Groups, where: str) -> None:
+async def test_a_dry_run_spends_nothing(
+    space: NamespaceUnderTest, groups: Groups, where: str
+) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     before = await groups.counted(allowed=1, healthy=2)
@@ -34,7 +36,7 @@ async def test_a_dry_run_spends_nothing(space: Space, groups: Groups, where: str
     assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
 
 
-async def test_a_drain_that_is_a_dry_run(space: Space, groups: Groups) -> None:
+async def test_a_drain_that_is_a_dry_run(space: NamespaceUnderTest, groups: Groups) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     before = await groups.counted(allowed=1, healthy=2)
@@ -44,7 +46,9 @@ async def test_a_drain_that_is_a_dry_run(space: Space, groups: Groups) -> None:
     assert (await groups.stored()).metadata.resource_version == before.metadata.resource_version
 
 
-async def test_bodies_and_preconditions_of_the_eviction_api(space: Space, groups: Groups) -> None:
+async def test_bodies_and_preconditions_of_the_eviction_api(
+    space: NamespaceUnderTest, groups: Groups
+) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     await groups.counted(allowed=1, healthy=2)
@@ -64,7 +68,7 @@ async def test_bodies_and_preconditions_of_the_eviction_api(space: Space, groups
     assert (await space.evict("blue-0")).code == 429
 
 
-async def test_the_same_pod_twice_costs_once(space: Space, groups: Groups) -> None:
+async def test_the_same_pod_twice_costs_once(space: NamespaceUnderTest, groups: Groups) -> None:
     await two_pod_groups(groups)
     await groups.pod_group("green", 3)
     await groups.pods_of("green", spread("green", 3, "node-2"))
@@ -75,7 +79,9 @@ async def test_the_same_pod_twice_costs_once(space: Space, groups: Groups) -> No
     await groups.counted(allowed=1, healthy=2)
 
 
-async def test_beside_a_pod_unavailable_budget_both_hold(space: Space, groups: Groups) -> None:
+async def test_beside_a_pod_unavailable_budget_both_hold(
+    space: NamespaceUnderTest, groups: Groups
+) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=2)
     await groups.counted(allowed=0, healthy=2)
@@ -95,7 +101,9 @@ async def test_beside_a_pod_unavailable_budget_both_hold(space: Space, groups: G
     assert "red-1" not in found.status.disrupted_pods
 
 
-async def test_other_writers_of_the_status_change_nothing(space: Space, groups: Groups) -> None:
+async def test_other_writers_of_the_status_change_nothing(
+    space: NamespaceUnderTest, groups: Groups
+) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     before = await groups.counted(allowed=1, healthy=2)
@@ -120,7 +128,7 @@ async def test_other_writers_of_the_status_change_nothing(space: Space, groups: 
 
 
 async def test_a_bad_value_that_slipped_in_closes_the_budget(
-    house: House, space: Space, groups: Groups
+    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
 ) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=0)
@@ -147,7 +155,9 @@ async def test_a_bad_value_that_slipped_in_closes_the_budget(
     assert metrics['workqueue_adds_total{name="disruption"}'] > 1
 
 
-async def test_a_ledger_is_of_its_own_budget_only(space: Space, groups: Groups) -> None:
+async def test_a_ledger_is_of_its_own_budget_only(
+    space: NamespaceUnderTest, groups: Groups
+) -> None:
     """As `kubectl get -o yaml` and `apply` would make it."""
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)

@@ -9,18 +9,18 @@ from intact.kube import config
 from intact.kube.http import HttpTransport
 from intact.kube.transport import Request
 from tests.cluster.test_pdb_groups import a_group, on_node, spread
-from tests.support.group_space import SCOPE, Groups, condition, group_house, open_groups
-from tests.support.objects import PDBS, PODS, Json
-from tests.support.pub_house import House
-from tests.support.pub_space import (
+from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.namespace_under_test import (
     STATEFUL_SETS,
     WITHIN,
-    Space,
+    NamespaceUnderTest,
     Watched,
     eventually,
     groups_down,
     open_space,
 )
+from tests.support.objects import PDBS, PODS, Json
+from tests.support.pdb_groups import SCOPE, Groups, condition, group_house, open_groups
 
 house = pytest.fixture(scope="module")(group_house)
 space = pytest.fixture(open_space)
@@ -58,7 +58,9 @@ def stateful_set(groups: Groups, name: str, size: int = SIZE) -> Json:
     }
 
 
-async def made(space: Space, groups: Groups, count: int, size: int = SIZE) -> dict[str, int]:
+async def made(
+    space: NamespaceUnderTest, groups: Groups, count: int, size: int = SIZE
+) -> dict[str, int]:
     need = {f"g{number}": size for number in range(count)}
     for name in need:
         await space.create(STATEFUL_SETS, stateful_set(groups, name, size))
@@ -71,7 +73,7 @@ def worst(watched: Watched, need: dict[str, int]) -> int:
 
 
 async def test_fifty_evictions_at_once_through_two_replicas(
-    house: House, space: Space, groups: Groups
+    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
 ) -> None:
     need = await made(space, groups, GROUPS)
     await groups.budget(annotations=BY_LABEL, maxUnavailable=2)
@@ -120,7 +122,7 @@ async def test_fifty_evictions_at_once_through_two_replicas(
         assert replica.metrics()["intact_gate_decision_seconds_count"] > before
 
 
-async def test_all_at_once_and_once_only(space: Space, groups: Groups) -> None:
+async def test_all_at_once_and_once_only(space: NamespaceUnderTest, groups: Groups) -> None:
     """Nothing comes back: what is admitted of fifty is two groups, and nothing of a third."""
     for number in range(GROUPS):
         await groups.pod_group(f"g{number}", SIZE, "")
@@ -144,12 +146,12 @@ async def test_all_at_once_and_once_only(space: Space, groups: Groups) -> None:
         assert answer.code != 201 or name.rpartition("-")[0] in down
 
 
-async def all_pods(space: Space) -> list[Json]:
+async def all_pods(space: NamespaceUnderTest) -> list[Json]:
     return list((await space.client.list(PODS, space.namespace)).items)
 
 
 async def test_a_drain_goes_one_group_at_a_time_while_replicas_die(
-    house: House, space: Space, groups: Groups
+    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
 ) -> None:
     need = await made(space, groups, 4, 6)
     await groups.budget(
@@ -171,7 +173,7 @@ async def test_a_drain_goes_one_group_at_a_time_while_replicas_die(
 
 
 async def test_with_all_replicas_down_only_labelled_budgets_hold(
-    house: House, space: Space, groups: Groups
+    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.workload(need=2)
     await a_group(groups, "red", 2, 2)

@@ -8,17 +8,17 @@ import pytest
 
 from intact.kube.errors import AlreadyExists, NotFound
 from intact.kube.resources import PUBS, Resource, untyped
-from tests.support.objects import CRDS, DEPLOYMENTS, NAMESPACES, Json, deployment
-from tests.support.pub_house import shared_house
-from tests.support.pub_space import (
+from tests.support.cluster_with_intact import shared_house
+from tests.support.namespace_under_test import (
     STATEFUL_SETS,
     TERMINATION_DELAY,
     UNREADY,
-    Space,
+    NamespaceUnderTest,
     eventually,
     is_available,
     open_space,
 )
+from tests.support.objects import CRDS, DEPLOYMENTS, NAMESPACES, Json, deployment
 
 house = pytest.fixture(scope="module")(shared_house)
 space = pytest.fixture(open_space)
@@ -74,7 +74,7 @@ def owned_by(owner: Json, api_version: str, kind: str) -> Json:
     return {"ownerReferences": [reference | {"controller": True}]}
 
 
-async def scalable(space: Space, resource: Resource[Any]) -> None:
+async def scalable(space: NamespaceUnderTest, resource: Resource[Any]) -> None:
     """Define a kind that has replicas and a scale, unless it is."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
@@ -121,7 +121,7 @@ async def scalable(space: Space, resource: Resource[Any]) -> None:
     await eventually(look, bool, f"{resource.full_name} to be served")
 
 
-async def test_a_deployment_by_selector(space: Space) -> None:
+async def test_a_deployment_by_selector(space: NamespaceUnderTest) -> None:
     await space.create(DEPLOYMENTS, deployment("web", replicas=3))
     await space.running(3)
     await space.budget(selecting(maxUnavailable="30%"), total_replicas=3, unavailable_allowed=1)
@@ -134,7 +134,7 @@ async def test_a_deployment_by_selector(space: Space) -> None:
     [DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, REPLICATION_CONTROLLERS],
     ids=lambda r: r.kind,
 )
-async def test_a_workload_by_target(space: Space, resource: Resource[Any]) -> None:
+async def test_a_workload_by_target(space: NamespaceUnderTest, resource: Resource[Any]) -> None:
     body = workload("web", 3)
     if resource is REPLICATION_CONTROLLERS:
         body["spec"]["selector"] = {"app": "web"}
@@ -149,7 +149,7 @@ async def test_a_workload_by_target(space: Space, resource: Resource[Any]) -> No
     await space.counted(total_replicas=3, current_available=3, unavailable_allowed=1)
 
 
-async def test_the_custom_owner_of_a_replica_set_by_target(space: Space) -> None:
+async def test_the_custom_owner_of_a_replica_set_by_target(space: NamespaceUnderTest) -> None:
     await scalable(space, ROLLOUTS)
     rollout = await space.create(
         ROLLOUTS,
@@ -171,7 +171,7 @@ async def test_the_custom_owner_of_a_replica_set_by_target(space: Space) -> None
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
-async def test_a_leader_worker_set_in_groups(space: Space, by_name: bool) -> None:
+async def test_a_leader_worker_set_in_groups(space: NamespaceUnderTest, by_name: bool) -> None:
     """As its controller makes it: leaders of one StatefulSet, and for each of them a StatefulSet of
     workers, owned by the leader's pod."""
     await scalable(space, LEADER_WORKER_SETS)
@@ -212,7 +212,7 @@ async def test_a_leader_worker_set_in_groups(space: Space, by_name: bool) -> Non
     assert (await space.delete("llm-0-w-0")).code == 200
 
 
-async def test_daemon_set_pods_count_as_what_is_there(space: Space) -> None:
+async def test_daemon_set_pods_count_as_what_is_there(space: NamespaceUnderTest) -> None:
     body = workload("agent", 0)
     del body["spec"]["replicas"]
     await space.create(DAEMON_SETS, body)
@@ -225,7 +225,7 @@ async def test_daemon_set_pods_count_as_what_is_there(space: Space) -> None:
     assert (await space.delete(third)).code == 200
 
 
-async def test_a_total_by_annotation_stands_before_the_scale(space: Space) -> None:
+async def test_a_total_by_annotation_stands_before_the_scale(space: NamespaceUnderTest) -> None:
     await space.create(DEPLOYMENTS, deployment("web", replicas=2))
     await space.running(2)
     await space.budget(
@@ -237,7 +237,9 @@ async def test_a_total_by_annotation_stands_before_the_scale(space: Space) -> No
     )
 
 
-async def test_a_total_by_annotation_is_in_groups_where_groups_count(space: Space) -> None:
+async def test_a_total_by_annotation_is_in_groups_where_groups_count(
+    space: NamespaceUnderTest,
+) -> None:
     for group in "xyz":
         await space.pods(f"{group}-0", f"{group}-1", labels={"app": "web", "shard": group})
     policy = {"groupLabelKey": "shard", "minReadyReplicas": 2}
@@ -258,13 +260,13 @@ async def test_a_total_by_annotation_is_in_groups_where_groups_count(space: Spac
     assert (await space.delete("x-1")).code == 200
 
 
-async def test_a_budget_protects_pods_that_were_there_before_it(space: Space) -> None:
+async def test_a_budget_protects_pods_that_were_there_before_it(space: NamespaceUnderTest) -> None:
     await space.pods("a", labels={"app": "web"})
     await space.budget(selecting(maxUnavailable=0), total_replicas=1)
     assert (await space.delete("a")).code == 429
 
 
-async def test_another_budget_takes_over(space: Space) -> None:
+async def test_another_budget_takes_over(space: NamespaceUnderTest) -> None:
     await space.pods("a", "b", "c", labels={"app": "web"})
     await space.budget(selecting(maxUnavailable=0), "one", total_replicas=3)
     assert (await space.delete("a")).code == 429
@@ -278,7 +280,7 @@ async def test_another_budget_takes_over(space: Space) -> None:
     assert (await space.delete("b")).code == 429
 
 
-async def test_a_group_that_has_gone_is_still_missing(space: Space) -> None:
+async def test_a_group_that_has_gone_is_still_missing(space: NamespaceUnderTest) -> None:
     for name in ("x", "y"):
         body = stateful(workload(name, 2, tier="llm", shard=name))
         body["spec"]["updateStrategy"] = {"type": "OnDelete"}
@@ -321,7 +323,9 @@ async def test_a_group_that_has_gone_is_still_missing(space: Space) -> None:
     await space.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
 
 
-async def test_pods_without_the_group_label_are_units_of_their_own(space: Space) -> None:
+async def test_pods_without_the_group_label_are_units_of_their_own(
+    space: NamespaceUnderTest,
+) -> None:
     await space.pods("x-0", "x-1", labels={"app": "web", "shard": "x"})
     await space.pods("lone", labels={"app": "web"})
     policy = {"groupLabelKey": "shard", "minReadyReplicas": 3}
@@ -334,7 +338,7 @@ async def test_pods_without_the_group_label_are_units_of_their_own(space: Space)
     assert (await space.delete("x-0")).code == 200
 
 
-async def test_scaling_to_zero_releases_the_pods(space: Space) -> None:
+async def test_scaling_to_zero_releases_the_pods(space: NamespaceUnderTest) -> None:
     await space.create(DEPLOYMENTS, deployment("web", replicas=3))
     await space.running(3)
     await space.budget(selecting(minAvailable=3), total_replicas=3)
@@ -343,7 +347,7 @@ async def test_scaling_to_zero_releases_the_pods(space: Space) -> None:
     await space.until("no pods", lambda pods: not pods)
 
 
-async def test_a_deleted_workload_releases_its_pods(space: Space) -> None:
+async def test_a_deleted_workload_releases_its_pods(space: NamespaceUnderTest) -> None:
     await space.create(DEPLOYMENTS, deployment("web", replicas=3))
     await space.running(3)
     spec = targeting(DEPLOYMENTS, "web", minAvailable=3)
@@ -353,7 +357,7 @@ async def test_a_deleted_workload_releases_its_pods(space: Space) -> None:
     await space.until("no pods", lambda pods: not pods)
 
 
-async def test_a_deleted_namespace_goes(space: Space) -> None:
+async def test_a_deleted_namespace_goes(space: NamespaceUnderTest) -> None:
     await space.create(DEPLOYMENTS, deployment("web", replicas=3))
     await space.pods("bare", labels={"app": "web"})
     await space.running(4)
@@ -369,7 +373,7 @@ async def test_a_deleted_namespace_goes(space: Space) -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_a_pod_that_becomes_unready_closes_the_budget(space: Space) -> None:
+async def test_a_pod_that_becomes_unready_closes_the_budget(space: NamespaceUnderTest) -> None:
     await space.create(DEPLOYMENTS, deployment("web", replicas=3))
     first, second, _ = await space.running(3)
     await space.budget(selecting(maxUnavailable=1), total_replicas=3, unavailable_allowed=1)

@@ -2,16 +2,23 @@
 
 import pytest
 
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.namespace_under_test import (
+    TERMINATION_DELAY,
+    UNREADY,
+    NamespaceUnderTest,
+    open_space,
+)
 from tests.support.objects import DEPLOYMENTS, PODS, deployment, pod
-from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import TERMINATION_DELAY, UNREADY, Space, open_space
 
 house = pytest.fixture(scope="module")(shared_house)
 space = pytest.fixture(open_space)
 REFUSED = 'failed calling webhook "{}.gate.intact.dev"'
 
 
-async def test_without_a_budget_nothing_is_different(house: House, space: Space) -> None:
+async def test_without_a_budget_nothing_is_different(
+    house: ClusterWithIntact, space: NamespaceUnderTest
+) -> None:
     house.stop()
     await space.create(DEPLOYMENTS, deployment("web", replicas=2))
     await space.pods("a", "b")
@@ -27,7 +34,7 @@ async def test_without_a_budget_nothing_is_different(house: House, space: Space)
 
 
 async def test_under_a_budget_pods_are_held_and_all_else_goes_on(
-    house: House, space: Space
+    house: ClusterWithIntact, space: NamespaceUnderTest
 ) -> None:
     labels = {"app": "web", "space": space.namespace}
     await space.pods("a", "b", labels=labels)

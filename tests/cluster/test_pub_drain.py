@@ -10,18 +10,18 @@ import pytest
 from intact.kube import config
 from intact.kube.http import HttpTransport
 from intact.kube.transport import Request
-from tests.support.objects import DEPLOYMENTS, NODES, PODS, Json, deployment
-from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import (
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.namespace_under_test import (
     STATEFUL_SETS,
     UNREADY,
     WITHIN,
-    Space,
+    NamespaceUnderTest,
     Watched,
     available_in,
     groups_down,
     open_space,
 )
+from tests.support.objects import DEPLOYMENTS, NODES, PODS, Json, deployment
 
 house = pytest.fixture(scope="module")(shared_house)
 space = pytest.fixture(open_space)
@@ -31,7 +31,7 @@ SIZE = 3 * PER_NODE
 PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
 
 
-def shard(space: Space, name: str) -> Json:
+def shard(space: NamespaceUnderTest, name: str) -> Json:
     """A StatefulSet that is one group, with as many pods on each of the three nodes."""
     labels = {"app": "llm", "shard": name, "space": space.namespace}
     spread = {
@@ -57,7 +57,7 @@ def shard(space: Space, name: str) -> Json:
     }
 
 
-async def shards(space: Space, count: int) -> dict[str, int]:
+async def shards(space: NamespaceUnderTest, count: int) -> dict[str, int]:
     """So many groups under a budget that lets one of them be down; their needs."""
     names = [f"shard-{number}" for number in range(count)]
     for name in names:
@@ -79,12 +79,12 @@ def check(watched: Watched, need: dict[str, int]) -> None:
     assert max(map(len, down)) == 1
 
 
-async def on_node(space: Space, node: str) -> list[str]:
+async def on_node(space: NamespaceUnderTest, node: str) -> list[str]:
     page = await space.client.list(PODS, space.namespace, fields=f"spec.nodeName={node}")
     return [one["metadata"]["name"] for one in page.items]
 
 
-async def test_a_drain_takes_one_group_at_a_time(space: Space) -> None:
+async def test_a_drain_takes_one_group_at_a_time(space: NamespaceUnderTest) -> None:
     need = await shards(space, 4)
     assert len(await on_node(space, "node-0")) == 4 * PER_NODE
     async with space.watched() as watched:
@@ -102,7 +102,7 @@ async def test_a_drain_takes_one_group_at_a_time(space: Space) -> None:
 
 @pytest.mark.parametrize("victim", ["gate", "leader"])
 async def test_a_drain_survives_the_death_of_a_replica(
-    house: House, space: Space, victim: str
+    house: ClusterWithIntact, space: NamespaceUnderTest, victim: str
 ) -> None:
     need = await shards(space, 2)
     names = await on_node(space, "node-1")
@@ -117,7 +117,7 @@ async def test_a_drain_survives_the_death_of_a_replica(
 
 
 async def test_a_storm_of_evictions_survives_the_death_of_a_replica(
-    house: House, space: Space
+    house: ClusterWithIntact, space: NamespaceUnderTest
 ) -> None:
     body = deployment("web", replicas=12)
     [container] = body["spec"]["template"]["spec"]["containers"]
@@ -142,7 +142,7 @@ async def test_a_storm_of_evictions_survives_the_death_of_a_replica(
     assert min(len(available_in(state)) for state in watched.states) == 12 - 3
 
 
-async def test_a_spent_budget_makes_a_drain_wait_and_say_why(space: Space) -> None:
+async def test_a_spent_budget_makes_a_drain_wait_and_say_why(space: NamespaceUnderTest) -> None:
     labels = {"app": "web", "space": space.namespace}
     await space.pods("here", node="node-2", labels=labels)
     await space.pods("there", node="node-1", labels=labels)
@@ -162,7 +162,9 @@ async def test_a_spent_budget_makes_a_drain_wait_and_say_why(space: Space) -> No
     assert "pod/here evicted" in drain.said
 
 
-async def test_a_hundred_parallel_deletes_through_two_gates(house: House, space: Space) -> None:
+async def test_a_hundred_parallel_deletes_through_two_gates(
+    house: ClusterWithIntact, space: NamespaceUnderTest
+) -> None:
     # Replacements find no node: what went stays away, for as long as the test wants.
     home = {"home": space.namespace}
     await space.client.patch(NODES, {"metadata": {"labels": home}}, "node-0")

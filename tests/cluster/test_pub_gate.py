@@ -8,20 +8,20 @@ import pytest
 from devcluster.api import Api
 from devcluster.errors import ApiError
 from devcluster.waiting import wait_for
-from intact.budget.ledger import RECORD_LIFETIME
-from tests.support.objects import PODS, Json, pod
-from tests.support.pub_cases import budget
-from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import (
+from intact.budget.pub.decision import RECORD_LIFETIME
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.namespace_under_test import (
     STATEFUL_SETS,
     TERMINATION_DELAY,
     UNREADY,
-    Space,
+    NamespaceUnderTest,
     available_in,
     eventually,
     is_available,
     open_space,
 )
+from tests.support.objects import PODS, Json, pod
+from tests.support.pub_cases import budget
 
 house = pytest.fixture(scope="module")(shared_house)
 space = pytest.fixture(open_space)
@@ -35,7 +35,7 @@ PUBS = "/apis/policy.kruise.io/v1alpha1/namespaces/{}/podunavailablebudgets"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def lost_eviction(house: House) -> Iterator[str]:
+def lost_eviction(house: ClusterWithIntact) -> Iterator[str]:
     """A namespace where an eviction was admitted and then failed. It takes 30 s until that is
     forgiven, so it begins before the tests of this module and is looked at by the last."""
     api, namespace = house.cluster.api, "lost-eviction"
@@ -69,7 +69,7 @@ def allowed(api: Api, namespace: str) -> int:
     return int(status["unavailableAllowed"]) if works and status["totalReplicas"] == 3 else -1
 
 
-async def test_a_denial_is_a_429_with_its_cause(space: Space) -> None:
+async def test_a_denial_is_a_429_with_its_cause(space: NamespaceUnderTest) -> None:
     await space.pods("a", "b", labels=WEB)
     await space.budget(NONE, total_replicas=2)
     for answer in (await space.delete("a"), await space.evict("a")):
@@ -79,7 +79,7 @@ async def test_a_denial_is_a_429_with_its_cause(space: Space) -> None:
     assert is_available(await space.get("a"))
 
 
-async def test_a_collection_is_deleted_as_far_as_the_budget_goes(space: Space) -> None:
+async def test_a_collection_is_deleted_as_far_as_the_budget_goes(space: NamespaceUnderTest) -> None:
     await space.pods(*"abcde", labels=WEB)
     await space.budget(SELECTOR | {"minAvailable": 3}, unavailable_allowed=2)
     code, said = await space.kubectl("delete", "--raw", PODS.path(space.namespace))
@@ -92,7 +92,7 @@ async def test_a_collection_is_deleted_as_far_as_the_budget_goes(space: Space) -
     assert said.count("TooManyRequests") == 3
 
 
-async def test_dry_runs_are_decided_and_stored_nowhere(space: Space) -> None:
+async def test_dry_runs_are_decided_and_stored_nowhere(space: NamespaceUnderTest) -> None:
     labels = WEB | {"space": space.namespace}
     await space.pods("a", "b", labels=labels)
     before = await space.budget(SELECTOR | {"minAvailable": 1}, unavailable_allowed=1)
@@ -121,7 +121,7 @@ async def test_dry_runs_are_decided_and_stored_nowhere(space: Space) -> None:
         assert answer.code == 429, answer
 
 
-async def test_a_new_image_counts_until_it_runs_and_is_ready(space: Space) -> None:
+async def test_a_new_image_counts_until_it_runs_and_is_ready(space: NamespaceUnderTest) -> None:
     for name in ("a", "b"):
         body = pod(name, node="node-0", labels=WEB)
         [container] = body["spec"]["containers"]
@@ -163,7 +163,9 @@ def runs(one: Json, image: str) -> bool:
     return [status["image"] for status in one["status"]["containerStatuses"]] == [image]
 
 
-async def test_the_unavailable_label_costs_a_unit_for_as_long_as_it_stands(space: Space) -> None:
+async def test_the_unavailable_label_costs_a_unit_for_as_long_as_it_stands(
+    space: NamespaceUnderTest,
+) -> None:
     await space.pods("a", "b", labels=WEB)
     await space.budget(ONE, unavailable_allowed=1)
     assert (await space.change("a", {"metadata": {"labels": {LABEL: "x"}}})).code == 200
@@ -177,7 +179,7 @@ async def test_the_unavailable_label_costs_a_unit_for_as_long_as_it_stands(space
     assert (await space.change("b", {"metadata": {"labels": {LABEL: "x"}}})).code == 200
 
 
-async def test_what_cannot_disrupt_is_free(space: Space) -> None:
+async def test_what_cannot_disrupt_is_free(space: NamespaceUnderTest) -> None:
     body = pod("a", node="node-0", labels=WEB)
     sidecar = {"name": "side", "image": "registry.example/side:1", "restartPolicy": "Always"}
     body["spec"]["initContainers"] = [sidecar]
@@ -198,7 +200,7 @@ async def test_what_cannot_disrupt_is_free(space: Space) -> None:
     assert (await space.change("a", {"spec": updated})).code == 429
 
 
-async def test_a_pod_that_serves_nothing_is_free(space: Space) -> None:
+async def test_a_pod_that_serves_nothing_is_free(space: NamespaceUnderTest) -> None:
     await space.pods("a", "done", labels=WEB)
     await space.pods("broken", labels=WEB, annotations={UNREADY: "true"})
     await space.budget(NONE, total_replicas=3)
@@ -210,7 +212,7 @@ async def test_a_pod_that_serves_nothing_is_free(space: Space) -> None:
     assert (await space.delete("a")).code == 429
 
 
-async def test_an_exempt_pod_is_free(space: Space) -> None:
+async def test_an_exempt_pod_is_free(space: NamespaceUnderTest) -> None:
     await space.pods("a", labels=WEB, annotations={"pub.kruise.io/no-protect": "true"})
     await space.pods("b", labels=WEB)
     await space.budget(NONE, total_replicas=2)
@@ -230,7 +232,7 @@ async def test_an_exempt_pod_is_free(space: Space) -> None:
     assert answer.code == 429
 
 
-async def test_only_protected_operations_are_held(space: Space) -> None:
+async def test_only_protected_operations_are_held(space: NamespaceUnderTest) -> None:
     await space.pods("a", "b", labels=WEB)
     await space.budget(
         NONE, annotations={"kruise.io/pub-protect-operations": "EVICT,UPDATE"}, total_replicas=2
@@ -242,7 +244,7 @@ async def test_only_protected_operations_are_held(space: Space) -> None:
 
 @pytest.mark.parametrize(("policy", "code"), [("RestartContainer", 429), ("NotRequired", 200)])
 async def test_a_resize_is_held_where_it_restarts_a_container(
-    space: Space, policy: str, code: int
+    space: NamespaceUnderTest, policy: str, code: int
 ) -> None:
     resources = {"requests": {"cpu": "100m"}, "limits": {"cpu": "200m"}}
     body = pod("a", node="node-0", labels=WEB)
@@ -264,7 +266,7 @@ async def test_a_resize_is_held_where_it_restarts_a_container(
     assert answer.code == code, answer
 
 
-async def test_a_pod_under_its_old_name_is_a_new_pod(space: Space) -> None:
+async def test_a_pod_under_its_old_name_is_a_new_pod(space: NamespaceUnderTest) -> None:
     await space.create(STATEFUL_SETS, stateful_set("web", 2))
     await space.running(2)
     await space.budget(ONE, total_replicas=2, unavailable_allowed=1)
@@ -301,7 +303,7 @@ def stateful_set(name: str, replicas: int, **labels: str) -> Json:
     }
 
 
-async def test_a_surplus_pod_is_free_and_then_the_group_is_held(space: Space) -> None:
+async def test_a_surplus_pod_is_free_and_then_the_group_is_held(space: NamespaceUnderTest) -> None:
     for group in ("x", "y"):
         names = [f"{group}-{number}" for number in range(3)]
         await space.pods(*names, labels=WEB | {"shard": group})
@@ -316,7 +318,7 @@ async def test_a_surplus_pod_is_free_and_then_the_group_is_held(space: Space) ->
     await space.counted(current_available=2, unavailable_allowed=0)
 
 
-async def test_the_rest_of_a_broken_group_is_free(space: Space) -> None:
+async def test_the_rest_of_a_broken_group_is_free(space: NamespaceUnderTest) -> None:
     for group in ("x", "y"):
         names = [f"{group}-{number}" for number in range(3)]
         await space.pods(*names, labels=WEB | {"shard": group})
@@ -330,7 +332,7 @@ async def test_the_rest_of_a_broken_group_is_free(space: Space) -> None:
         assert (await space.delete("y-0")).code == 429
 
 
-async def test_both_of_two_budgets_must_allow(space: Space) -> None:
+async def test_both_of_two_budgets_must_allow(space: NamespaceUnderTest) -> None:
     await space.pods("a", "b", labels=WEB | {"tier": "front"})
     await space.pods("c", labels={"tier": "front"})
     await space.budget(ONE, "wide", unavailable_allowed=1)
@@ -350,7 +352,7 @@ async def test_both_of_two_budgets_must_allow(space: Space) -> None:
     assert (await space.delete("c")).code == 200
 
 
-async def test_warn_allows_with_a_warning(space: Space) -> None:
+async def test_warn_allows_with_a_warning(space: NamespaceUnderTest) -> None:
     await space.pods("a", labels=WEB)
     await space.budget(NONE, annotations={"intact.dev/enforcement": "Warn"}, total_replicas=1)
     code, said = await space.kubectl("delete", "pod", "a", "--wait=false")
@@ -359,7 +361,9 @@ async def test_warn_allows_with_a_warning(space: Space) -> None:
     assert "Pod a cannot go now: budget budget has 1 of 1 pods available" in said
 
 
-async def test_audit_allows_and_records(house: House, space: Space) -> None:
+async def test_audit_allows_and_records(
+    house: ClusterWithIntact, space: NamespaceUnderTest
+) -> None:
     await space.pods("a", labels=WEB)
     await space.budget(NONE, annotations={"intact.dev/enforcement": "Audit"}, total_replicas=1)
     series = 'answer="audited",operation="DELETE",reason="BudgetExhausted"'
@@ -374,7 +378,7 @@ async def test_audit_allows_and_records(house: House, space: Space) -> None:
 
 
 async def test_a_denial_is_seen_on_pod_and_budget_in_metrics_and_log(
-    house: House, space: Space
+    house: ClusterWithIntact, space: NamespaceUnderTest
 ) -> None:
     await space.pods("a", labels=WEB)
     await space.budget(NONE, total_replicas=1)
@@ -392,7 +396,9 @@ async def test_a_denial_is_seen_on_pod_and_budget_in_metrics_and_log(
     assert line in logs
 
 
-async def shown(house: House, space: Space, name: str, **units: int) -> None:
+async def shown(
+    house: ClusterWithIntact, space: NamespaceUnderTest, name: str, **units: int
+) -> None:
     """Wait until every replica knows a budget, each by its own watch, with these units."""
     of_budget = f'{{budget="{name}",namespace="{space.namespace}"}}'
 
@@ -405,7 +411,7 @@ async def shown(house: House, space: Space, name: str, **units: int) -> None:
 
 
 async def test_overlapping_budgets_are_refused_as_the_proposal_says(
-    house: House, space: Space
+    house: ClusterWithIntact, space: NamespaceUnderTest
 ) -> None:
     async def create(name: str, **labels: str) -> tuple[int, str]:
         spec = {"selector": {"matchLabels": labels}, "maxUnavailable": 1}
@@ -424,7 +430,7 @@ async def test_overlapping_budgets_are_refused_as_the_proposal_says(
     assert (await create("unjudged", backend="true"))[0] == 0
 
 
-async def test_of_both_amounts_one_wins_and_the_writer_is_told(space: Space) -> None:
+async def test_of_both_amounts_one_wins_and_the_writer_is_told(space: NamespaceUnderTest) -> None:
     await space.pods(*"abc", labels=WEB)
     code, said = await space.kubectl("create", "-f", "-", stdin=budget(ONE | {"minAvailable": 3}))
     assert code == 0, said
@@ -432,7 +438,7 @@ async def test_of_both_amounts_one_wins_and_the_writer_is_told(space: Space) -> 
     await space.counted(total_replicas=3, desired_available=2, unavailable_allowed=1)
 
 
-async def test_kubectl_shows_the_counts(space: Space) -> None:
+async def test_kubectl_shows_the_counts(space: NamespaceUnderTest) -> None:
     await space.pods("a", "b", "c", labels=WEB)
     await space.budget(ONE, total_replicas=3, unavailable_allowed=1)
     code, said = await space.kubectl("get", "pub")
@@ -443,9 +449,9 @@ async def test_kubectl_shows_the_counts(space: Space) -> None:
 
 
 async def test_an_eviction_that_failed_gives_its_unit_back(
-    house: House, lost_eviction: str, space: Space
+    house: ClusterWithIntact, lost_eviction: str, space: NamespaceUnderTest
 ) -> None:
-    other = Space(house, lost_eviction, space.transport)
+    other = NamespaceUnderTest(house, lost_eviction, space.transport)
     found = await other.status()
     if found.disrupted_pods:  # not forgiven yet
         assert list(found.disrupted_pods) == ["a"]

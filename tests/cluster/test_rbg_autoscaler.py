@@ -4,11 +4,11 @@ import pytest
 
 from intact.kube.resources import untyped
 from intact.model.rbg import RoleBasedGroup
-from tests.support.account_house import account_house
+from tests.support.cluster_with_account import account_house
+from tests.support.namespace_under_test import NamespaceUnderTest, eventually, open_space
 from tests.support.objects import Json
-from tests.support.pub_space import Space, eventually, open_space
 from tests.support.rbg_objects import group, role
-from tests.support.rbg_space import (
+from tests.support.rbg_waiting import (
     GROUPS,
     change,
     group_until,
@@ -22,7 +22,7 @@ house = pytest.fixture(account_house)
 space = pytest.fixture(open_space)
 
 
-async def seen_by_autoscaler(space: Space, replicas: int) -> dict[str, str]:
+async def seen_by_autoscaler(space: NamespaceUnderTest, replicas: int) -> dict[str, str]:
     """Wait until it has seen so many. Its conditions."""
 
     async def look() -> Json:
@@ -36,7 +36,7 @@ async def seen_by_autoscaler(space: Space, replicas: int) -> dict[str, str]:
     return {one["type"]: one["status"] for one in found["conditions"]}
 
 
-async def ready(space: Space, replicas: int) -> RoleBasedGroup:
+async def ready(space: NamespaceUnderTest, replicas: int) -> RoleBasedGroup:
     return await group_until(
         space,
         "llm",
@@ -46,7 +46,7 @@ async def ready(space: Space, replicas: int) -> RoleBasedGroup:
 
 
 @pytest.mark.parametrize("own", [2, None], ids=["number in the group", "number in the adapter"])
-async def test_an_autoscaler_drives_a_role(space: Space, own: int | None) -> None:
+async def test_an_autoscaler_drives_a_role(space: NamespaceUnderTest, own: int | None) -> None:
     """There are no metrics here. Its bounds hold all the same."""
     await space.create(GROUPS, group("llm", role("prefill", own), role("decode", 1)))
     await ready(space, own or 1)
@@ -68,7 +68,7 @@ async def test_an_autoscaler_drives_a_role(space: Space, own: int | None) -> Non
     assert (await seen_by_autoscaler(space, 3))["AbleToScale"] == "True"
 
 
-async def test_within_its_bounds_the_group_has_its_say(space: Space) -> None:
+async def test_within_its_bounds_the_group_has_its_say(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 2)))
     await ready(space, 2)
     code, said = await space.kubectl(

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from intact.model.rbg import RoleBasedGroup
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.namespace_under_test import NamespaceUnderTest, eventually, open_space
 from tests.support.objects import NODES, Json
-from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import Space, eventually, open_space
 from tests.support.rbg_objects import batches, group, kind, role, rolling, template
-from tests.support.rbg_space import (
+from tests.support.rbg_waiting import (
     GROUPS,
     change,
     condition_of,
@@ -25,18 +25,20 @@ MEMBER = "coordination.workloads.x-k8s.io/batched"
 
 
 @pytest.fixture
-def house(request: pytest.FixtureRequest) -> House:
+def house(request: pytest.FixtureRequest) -> ClusterWithIntact:
     return shared_house(request)
 
 
 @pytest.fixture
-def space(house: House, runner: asyncio.Runner, request: pytest.FixtureRequest) -> Iterator[Space]:
+def space(
+    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> Iterator[NamespaceUnderTest]:
     for found in open_space(house, runner, request):
         yield found
         runner.run(_remove_nodes(found))
 
 
-async def nodes(space: Space, *cpus: int) -> None:
+async def nodes(space: NamespaceUnderTest, *cpus: int) -> None:
     """Nodes for this space alone, each with room for so many pods of it."""
     for index, cpu in enumerate(cpus):
         name = f"{space.namespace[-6:]}-{index}"
@@ -58,23 +60,25 @@ async def nodes(space: Space, *cpus: int) -> None:
     await eventually(usable, lambda found: len(found) == len(cpus), "the nodes to be usable")
 
 
-async def _remove_nodes(space: Space) -> None:
+async def _remove_nodes(space: NamespaceUnderTest) -> None:
     await space.client.delete_collection(NODES, labels=f"home={space.namespace}")
 
 
-def fits_one(space: Space, image: str = "engine:1") -> Json:
+def fits_one(space: NamespaceUnderTest, image: str = "engine:1") -> Json:
     container = {"name": "engine", "image": image, "resources": {"requests": {"cpu": "1"}}}
     return template(containers=[container], nodeSelector={"home": space.namespace})
 
 
-def six_three(space: Space, mode: str, workload: str = "StatefulSet", **spec: object) -> Json:
+def six_three(
+    space: NamespaceUnderTest, mode: str, workload: str = "StatefulSet", **spec: object
+) -> Json:
     each = kind(workload) | {"template": fits_one(space)}
     roles = (role("prefill", 6) | each, role("decode", 3) | each)
     coordination = [batches({"prefill": 2, "decode": 1}, mode)]
     return group("llm", *roles, **{"coordination": coordination, **spec})
 
 
-async def placed(space: Space) -> dict[str, Counter[tuple[str, str]]]:
+async def placed(space: NamespaceUnderTest) -> dict[str, Counter[tuple[str, str]]]:
     """By node: how many pods of which role and batch."""
     found: dict[str, Counter[tuple[str, str]]] = {}
     for name in ("prefill", "decode"):
@@ -105,7 +109,7 @@ def progress(found: RoleBasedGroup) -> tuple[int, int, int, list[int]]:
 
 @pytest.mark.parametrize("mode", ["Sequential", "Parallel"])
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
-async def test_each_batch_has_a_node(space: Space, mode: str, workload: str) -> None:
+async def test_each_batch_has_a_node(space: NamespaceUnderTest, mode: str, workload: str) -> None:
     await nodes(space, 3, 3, 3)
     await space.create(GROUPS, six_three(space, mode, workload))
     found = await group_settled(space)
@@ -114,7 +118,7 @@ async def test_each_batch_has_a_node(space: Space, mode: str, workload: str) -> 
     assert found.status.coordinating == "Completed"
 
 
-async def test_a_batch_that_does_not_fit_waits_and_says_so(space: Space) -> None:
+async def test_a_batch_that_does_not_fit_waits_and_says_so(space: NamespaceUnderTest) -> None:
     await nodes(space, 3, 2, 2)
     await space.create(GROUPS, six_three(space, "Sequential"))
     found = await group_until(
@@ -138,7 +142,9 @@ async def test_a_batch_that_does_not_fit_waits_and_says_so(space: Space) -> None
     assert progress(await group_settled(space)) == (3, 3, 3, [])
 
 
-async def test_parallel_starts_all_and_leaves_out_what_does_not_fit(space: Space) -> None:
+async def test_parallel_starts_all_and_leaves_out_what_does_not_fit(
+    space: NamespaceUnderTest,
+) -> None:
     await nodes(space, 3, 3)
     await space.create(GROUPS, six_three(space, "Parallel"))
     await group_until(
@@ -158,7 +164,7 @@ async def test_parallel_starts_all_and_leaves_out_what_does_not_fit(space: Space
 
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
 async def test_fewer_replicas_take_away_whole_batches_from_the_end(
-    space: Space, workload: str
+    space: NamespaceUnderTest, workload: str
 ) -> None:
     await nodes(space, 3, 3, 3)
     await space.create(GROUPS, six_three(space, "Parallel", workload))
@@ -179,7 +185,7 @@ async def test_fewer_replicas_take_away_whole_batches_from_the_end(
     )
 
 
-async def test_dependencies_do_not_hold_up_the_batches(space: Space) -> None:
+async def test_dependencies_do_not_hold_up_the_batches(space: NamespaceUnderTest) -> None:
     """Decode waits for prefill, whose next batch waits for decode."""
     await nodes(space, 3, 3, 3)
     both = [
@@ -193,7 +199,9 @@ async def test_dependencies_do_not_hold_up_the_batches(space: Space) -> None:
 
 
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
-async def test_a_rolling_update_keeps_batches_together(space: Space, workload: str) -> None:
+async def test_a_rolling_update_keeps_batches_together(
+    space: NamespaceUnderTest, workload: str
+) -> None:
     await nodes(space, 3, 3, 3)
     both = [
         batches({"prefill": 2, "decode": 1}),
@@ -219,7 +227,9 @@ async def test_a_rolling_update_keeps_batches_together(space: Space, workload: s
     assert by_batch(await placed(space)) == [whole(0), whole(1), whole(2)]
 
 
-async def test_only_pods_of_batches_come_to_us(house: House, space: Space) -> None:
+async def test_only_pods_of_batches_come_to_us(
+    house: ClusterWithIntact, space: NamespaceUnderTest
+) -> None:
     """Others are created also while no replica is there to answer."""
     await nodes(space, 3)
     await space.create(GROUPS, six_three(space, "Sequential"))

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import Space, eventually, open_space
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.namespace_under_test import NamespaceUnderTest, eventually, open_space
 from tests.support.rbg_objects import Json, group, kind, role, rolling, template
 from tests.support.rbg_rollout import check_bounds, course, intact, revision
-from tests.support.rbg_space import (
+from tests.support.rbg_waiting import (
     DEPLOYMENTS,
     GROUPS,
     SETS,
@@ -26,12 +26,14 @@ from tests.support.sets import install_sets, remove_sets, simulated_sets
 
 
 @pytest.fixture
-def house(request: pytest.FixtureRequest) -> House:
+def house(request: pytest.FixtureRequest) -> ClusterWithIntact:
     return shared_house(request)
 
 
 @pytest.fixture
-def space(house: House, runner: asyncio.Runner, request: pytest.FixtureRequest) -> Iterator[Space]:
+def space(
+    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> Iterator[NamespaceUnderTest]:
     for found in open_space(house, runner, request):
         yield found
         runner.run(remove_sets(found.client))
@@ -54,7 +56,7 @@ def three_kinds() -> Json:
     )
 
 
-async def test_three_kinds_in_one_group(space: Space) -> None:
+async def test_three_kinds_in_one_group(space: NamespaceUnderTest) -> None:
     await install_sets(space.client)
     async with simulated_sets(space.client, space.namespace):
         await space.create(GROUPS, three_kinds())
@@ -101,7 +103,7 @@ async def test_three_kinds_in_one_group(space: Space) -> None:
         await eventually(lambda: names_of(space, SETS), lambda names: not names, "it to be removed")
 
 
-async def test_three_kinds_move_in_step(space: Space) -> None:
+async def test_three_kinds_move_in_step(space: NamespaceUnderTest) -> None:
     """Under one plan, each by its own means; the LeaderWorkerSet by its partition."""
     body = three_kinds()
     sizes = {"prefill": 6, "router": 3, "decode": 3}
@@ -154,7 +156,7 @@ async def test_three_kinds_move_in_step(space: Space) -> None:
 
 
 async def test_a_role_may_depend_on_a_set_whose_controller_does_not_say_what_it_has_seen(
-    space: Space,
+    space: NamespaceUnderTest,
 ) -> None:
     body = three_kinds()
     body["spec"]["roles"][0]["dependencies"] = ["decode"]
@@ -164,7 +166,9 @@ async def test_a_role_may_depend_on_a_set_whose_controller_does_not_say_what_it_
         await group_settled(space)
 
 
-async def test_a_role_waits_quietly_for_its_kind(house: House, space: Space) -> None:
+async def test_a_role_waits_quietly_for_its_kind(
+    house: ClusterWithIntact, space: NamespaceUnderTest
+) -> None:
     await space.create(GROUPS, three_kinds())
     found = await group_until(
         space, "llm", lambda one: one.status.ready == "3/5", "the other roles to be ready"

@@ -9,11 +9,11 @@ import pytest
 from intact.kube.client import PatchType
 from intact.kube.errors import NotFound
 from intact.kube.resources import RBGS
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.namespace_under_test import UNREADY, NamespaceUnderTest, eventually, open_space
 from tests.support.objects import PODS, Json
-from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import UNREADY, Space, eventually, open_space
 from tests.support.rbg_objects import group, kind, role, template
-from tests.support.rbg_space import (
+from tests.support.rbg_waiting import (
     ADAPTERS,
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -33,16 +33,18 @@ from tests.support.rbg_space import (
 
 
 @pytest.fixture
-def house(request: pytest.FixtureRequest) -> House:
+def house(request: pytest.FixtureRequest) -> ClusterWithIntact:
     return shared_house(request)
 
 
 @pytest.fixture
-def space(house: House, runner: asyncio.Runner, request: pytest.FixtureRequest) -> Iterator[Space]:
+def space(
+    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> Iterator[NamespaceUnderTest]:
     yield from open_space(house, runner, request)
 
 
-async def test_a_group_becomes_workloads_services_and_addresses(space: Space) -> None:
+async def test_a_group_becomes_workloads_services_and_addresses(space: NamespaceUnderTest) -> None:
     ports = [{"name": "grpc-in", "port": 9000}]
     body = group(
         "llm",
@@ -87,7 +89,9 @@ async def test_a_group_becomes_workloads_services_and_addresses(space: Space) ->
     assert said.splitlines()[1].split()[:3] == ["llm", "3/3", "3/3"]
 
 
-async def test_at_rest_nothing_is_written(house: House, space: Space) -> None:
+async def test_at_rest_nothing_is_written(
+    house: ClusterWithIntact, space: NamespaceUnderTest
+) -> None:
     await space.create(
         GROUPS, group("llm", role("prefill", 2), role("router", **kind("Deployment")))
     )
@@ -118,7 +122,7 @@ async def test_at_rest_nothing_is_written(house: House, space: Space) -> None:
     assert await _versions(space) == version
 
 
-async def _versions(space: Space) -> dict[str, str]:
+async def _versions(space: NamespaceUnderTest) -> dict[str, str]:
     found = {}
     for resource in (
         GROUPS,
@@ -135,7 +139,9 @@ async def _versions(space: Space) -> dict[str, str]:
     return found
 
 
-async def test_foreign_edits_are_repaired_and_others_fields_are_left(space: Space) -> None:
+async def test_foreign_edits_are_repaired_and_others_fields_are_left(
+    space: NamespaceUnderTest,
+) -> None:
     decode = role("decode", 1, servicePorts=[{"name": "http", "port": 80}])
     await space.create(GROUPS, group("llm", role("prefill", 2), decode))
     await group_settled(space)
@@ -182,7 +188,7 @@ async def test_foreign_edits_are_repaired_and_others_fields_are_left(space: Spac
     assert found["spec"]["revisionHistoryLimit"] == 3
 
 
-async def _prefill(space: Space) -> Json:
+async def _prefill(space: NamespaceUnderTest) -> Json:
     found: Json = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
     return found
 
@@ -197,7 +203,9 @@ def _is_as_wanted(found: Json) -> bool:
     )
 
 
-async def test_what_is_deleted_comes_back_and_goes_with_the_group(space: Space) -> None:
+async def test_what_is_deleted_comes_back_and_goes_with_the_group(
+    space: NamespaceUnderTest,
+) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 1)))
     await group_settled(space)
     old = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
@@ -218,7 +226,9 @@ async def test_what_is_deleted_comes_back_and_goes_with_the_group(space: Space) 
     await eventually(left, lambda names: not names, "all to be gone")
 
 
-async def test_a_renamed_role_and_another_kind_leave_nothing_behind(space: Space) -> None:
+async def test_a_renamed_role_and_another_kind_leave_nothing_behind(
+    space: NamespaceUnderTest,
+) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 2), role("decode", 1)))
     await group_settled(space)
     await change(
@@ -256,7 +266,7 @@ async def test_a_renamed_role_and_another_kind_leave_nothing_behind(space: Space
     await eventually(pods, lambda names: not names, "the old role's pods to be gone")
 
 
-async def test_two_quick_edits_converge(space: Space) -> None:
+async def test_two_quick_edits_converge(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 3), role("decode", 2)))
     await group_settled(space)
     for image, replicas in (("engine:2", 5), ("engine:3", 2)):
@@ -279,7 +289,7 @@ async def test_two_quick_edits_converge(space: Space) -> None:
     assert sets["metadata"]["generation"] == 1
 
 
-async def test_scaling_restarts_nobody_and_goes_both_ways(space: Space) -> None:
+async def test_scaling_restarts_nobody_and_goes_both_ways(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 2), role("decode", 1)))
     await group_settled(space)
     before = {one["metadata"]["uid"] for one in await role_pods(space, "prefill")}
@@ -313,7 +323,7 @@ async def test_scaling_restarts_nobody_and_goes_both_ways(space: Space) -> None:
     )
 
 
-async def test_roles_start_in_the_order_of_their_dependencies(space: Space) -> None:
+async def test_roles_start_in_the_order_of_their_dependencies(space: NamespaceUnderTest) -> None:
     held = template() | {"metadata": {"annotations": {UNREADY: "true"}}}
     prefill = role("prefill", 1) | {"template": held}
     await space.create(GROUPS, group("llm", role("decode", 1, dependencies=["prefill"]), prefill))
@@ -337,7 +347,7 @@ async def test_roles_start_in_the_order_of_their_dependencies(space: Space) -> N
     assert decode_pod["metadata"]["creationTimestamp"] >= ready["lastTransitionTime"]
 
 
-async def test_a_name_that_is_taken_is_not_taken_over(space: Space) -> None:
+async def test_a_name_that_is_taken_is_not_taken_over(space: NamespaceUnderTest) -> None:
     mine: Json = {
         "metadata": {"name": "llm-prefill"},
         "spec": {
@@ -358,7 +368,9 @@ async def test_a_name_that_is_taken_is_not_taken_over(space: Space) -> None:
     await group_settled(space)
 
 
-async def test_a_template_that_the_server_refuses_is_told_and_holds_up_nobody(space: Space) -> None:
+async def test_a_template_that_the_server_refuses_is_told_and_holds_up_nobody(
+    space: NamespaceUnderTest,
+) -> None:
     wrong = template()
     wrong["spec"]["containers"][0]["imagePullPolcy"] = "Always"
     body = group("llm", role("prefill", 1) | {"template": wrong}, role("decode", 1))
@@ -373,7 +385,7 @@ async def test_a_template_that_the_server_refuses_is_told_and_holds_up_nobody(sp
     await group_settled(space)
 
 
-async def test_revisions_are_of_templates_only_and_ten(space: Space) -> None:
+async def test_revisions_are_of_templates_only_and_ten(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 0), role("decode", 0)))
     first = (await group_settled(space)).status.update_revision
     await change(space, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 1}])
@@ -405,7 +417,7 @@ async def test_revisions_are_of_templates_only_and_ten(space: Space) -> None:
     assert len(again) == 10
 
 
-async def test_it_is_read_as_the_model_says(space: Space) -> None:
+async def test_it_is_read_as_the_model_says(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, group("llm", role("prefill", 1)))
     found = await space.client.get(RBGS, "llm", space.namespace)
     assert found.spec.roles[0].workload.kind == "StatefulSet"

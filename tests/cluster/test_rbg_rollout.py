@@ -10,13 +10,19 @@ import pytest
 
 from intact.kube.resources import untyped
 from intact.model.rbg import RoleBasedGroup
-from tests.support.group_space import Groups
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.namespace_under_test import (
+    NamespaceUnderTest,
+    eventually,
+    groups_down,
+    is_available,
+    open_space,
+)
 from tests.support.objects import Json
-from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import Space, eventually, groups_down, is_available, open_space
+from tests.support.pdb_groups import Groups
 from tests.support.rbg_objects import batches, group, kind, role, rolling
 from tests.support.rbg_rollout import check_bounds, course, intact, revision
-from tests.support.rbg_space import (
+from tests.support.rbg_waiting import (
     DEPLOYMENTS,
     GROUP,
     GROUPS,
@@ -63,7 +69,7 @@ def update(image: str, **decode: Json) -> list[Json]:
     ]
 
 
-async def revisions(space: Space) -> dict[str, set[str]]:
+async def revisions(space: NamespaceUnderTest) -> dict[str, set[str]]:
     return {
         name: {revision(pod, name) for pod in await role_pods(space, name)}
         for name in ("prefill", "decode")
@@ -78,7 +84,7 @@ def states(found: RoleBasedGroup) -> dict[str, str]:
     }
 
 
-async def updated(space: Space, name: str, old: set[str]) -> list[int]:
+async def updated(space: NamespaceUnderTest, name: str, old: set[str]) -> list[int]:
     """The ordinals of a role that run another revision than these."""
     return sorted(
         int(pod["metadata"]["name"].rpartition("-")[2])
@@ -87,7 +93,7 @@ async def updated(space: Space, name: str, old: set[str]) -> list[int]:
     )
 
 
-async def test_two_roles_move_in_step(space: Space) -> None:
+async def test_two_roles_move_in_step(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, pair(40, 20))
     await group_settled(space)
     old = await revisions(space)
@@ -106,7 +112,9 @@ async def test_two_roles_move_in_step(space: Space) -> None:
     assert not any(pod["metadata"].get("finalizers") for pod in pods)
 
 
-async def test_a_role_that_fails_holds_the_other_and_undo_brings_both_back(space: Space) -> None:
+async def test_a_role_that_fails_holds_the_other_and_undo_brings_both_back(
+    space: NamespaceUnderTest,
+) -> None:
     await space.create(GROUPS, pair(20, 10, progressDeadlineSeconds=20))
     await group_settled(space)
     old = await revisions(space)
@@ -129,7 +137,7 @@ async def test_a_role_that_fails_holds_the_other_and_undo_brings_both_back(space
     assert all(is_available(pod) for pod in await role_pods(space, "decode"))
 
 
-async def test_a_stalled_rollout_goes_back_by_itself_where_asked(space: Space) -> None:
+async def test_a_stalled_rollout_goes_back_by_itself_where_asked(space: NamespaceUnderTest) -> None:
     body = pair(10, 10, progressDeadlineSeconds=5, onFailure="Rollback")
     await space.create(GROUPS, body)
     await group_settled(space)
@@ -141,7 +149,7 @@ async def test_a_stalled_rollout_goes_back_by_itself_where_asked(space: Space) -
     assert found.spec.roles[0].template["spec"]["containers"][0]["image"] == "engine:1"
 
 
-async def test_a_partition_keeps_the_lowest_ordinals_old(space: Space) -> None:
+async def test_a_partition_keeps_the_lowest_ordinals_old(space: NamespaceUnderTest) -> None:
     rules = {"maxSkew": "10%", "maxUnavailableRatio": "20%", "partition": "80%"}
     await space.create(GROUPS, pair(20, 10, strategy=rules))
     await group_settled(space)
@@ -160,7 +168,9 @@ async def test_a_partition_keeps_the_lowest_ordinals_old(space: Space) -> None:
 
 
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
-async def test_a_canary_that_is_undone_leaves_nothing(space: Space, workload: str) -> None:
+async def test_a_canary_that_is_undone_leaves_nothing(
+    space: NamespaceUnderTest, workload: str
+) -> None:
     rules = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
     await space.create(GROUPS, pair(10, 5, strategy=rules, kinds=kind(workload)))
     await group_settled(space)
@@ -177,7 +187,7 @@ async def test_a_canary_that_is_undone_leaves_nothing(space: Space, workload: st
     await eventually(lambda: revisions(space), lambda found: found == old, f"{old} only")
 
 
-async def test_scaled_paused_and_changed_again_in_the_middle(space: Space) -> None:
+async def test_scaled_paused_and_changed_again_in_the_middle(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, pair(20, 10))
     await group_settled(space)
     old = await revisions(space)
@@ -210,7 +220,9 @@ async def test_scaled_paused_and_changed_again_in_the_middle(space: Space) -> No
         assert revision(pods[0], name) not in old[name]
 
 
-async def test_a_leader_that_dies_in_the_middle_changes_nothing(space: Space, house: House) -> None:
+async def test_a_leader_that_dies_in_the_middle_changes_nothing(
+    space: NamespaceUnderTest, house: ClusterWithIntact
+) -> None:
     await space.create(GROUPS, pair(20, 10))
     await group_settled(space)
     old = await revisions(space)
@@ -222,7 +234,7 @@ async def test_a_leader_that_dies_in_the_middle_changes_nothing(space: Space, ho
     check_bounds(course(watched, {"prefill": 20, "decode": 10}, old), skew=10, unavailable=10)
 
 
-async def test_a_deployment_and_a_stateful_set_move_in_step(space: Space) -> None:
+async def test_a_deployment_and_a_stateful_set_move_in_step(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, pair(20, 10, kinds=kind("Deployment")))
     await group_settled(space)
     assert await names_of(space, DEPLOYMENTS) == ["llm-prefill"]
@@ -241,7 +253,7 @@ async def test_a_deployment_and_a_stateful_set_move_in_step(space: Space) -> Non
     )
 
 
-async def test_dependencies_do_not_stand_in_the_way(space: Space) -> None:
+async def test_dependencies_do_not_stand_in_the_way(space: NamespaceUnderTest) -> None:
     """Decode depends on prefill, which loses an old pod for good in the middle."""
     body = pair(10, 10, strategy={"maxSkew": "10%", "maxUnavailableRatio": "20%"})
     body["spec"]["roles"][1]["dependencies"] = ["prefill"]
@@ -269,7 +281,9 @@ def _in_flight(found: RoleBasedGroup) -> int:
     )
 
 
-async def test_a_budget_is_waited_for_while_a_drain_spends_it_too(space: Space) -> None:
+async def test_a_budget_is_waited_for_while_a_drain_spends_it_too(
+    space: NamespaceUnderTest,
+) -> None:
     """Groups of pods across both roles, of which one may be down: never two are, and both end."""
     body = pair(12, 6, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
     for one in body["spec"]["roles"]:
@@ -310,7 +324,7 @@ def _is_of(pod: Json, app: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ["StatefulSet", "Deployment"])
-async def test_a_native_budget_is_not_gone_past(space: Space, name: str) -> None:
+async def test_a_native_budget_is_not_gone_past(space: NamespaceUnderTest, name: str) -> None:
     """Nor by the controllers of the workloads, which delete what they are let."""
     strategy = {"maxSkew": "50%", "maxUnavailableRatio": "50%"}
     await space.create(GROUPS, pair(6, 4, kinds=kind(name), strategy=strategy))
@@ -344,7 +358,7 @@ def _has_role(pod: Json) -> bool:
     return ROLE in pod["metadata"].get("labels", {})
 
 
-async def test_an_eviction_that_fails_is_told_and_tried_again(space: Space) -> None:
+async def test_an_eviction_that_fails_is_told_and_tried_again(space: NamespaceUnderTest) -> None:
     """The API server knows no answer for a pod of two budgets."""
     await space.create(GROUPS, pair(4, 4, strategy={"maxUnavailableRatio": "50%"}))
     await group_settled(space)
@@ -365,7 +379,7 @@ async def test_an_eviction_that_fails_is_told_and_tried_again(space: Space) -> N
     await group_settled(space)
 
 
-async def test_a_group_deleted_in_the_middle_leaves_nothing(space: Space) -> None:
+async def test_a_group_deleted_in_the_middle_leaves_nothing(space: NamespaceUnderTest) -> None:
     await space.create(GROUPS, pair(10, 10))
     await group_settled(space)
     await change(space, update("engine:2"))
@@ -375,7 +389,7 @@ async def test_a_group_deleted_in_the_middle_leaves_nothing(space: Space) -> Non
     assert await names_of(space, STATEFUL_SETS) == []
 
 
-async def test_the_plan_of_a_group_goes_on_from_what_is_there(space: Space) -> None:
+async def test_the_plan_of_a_group_goes_on_from_what_is_there(space: NamespaceUnderTest) -> None:
     rules = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
     await space.create(GROUPS, pair(10, 10, strategy=rules))
     await group_settled(space)
@@ -397,7 +411,7 @@ async def test_the_plan_of_a_group_goes_on_from_what_is_there(space: Space) -> N
     assert len(json.loads(said)[0]["rounds"]) == 5
 
 
-async def budget(space: Space) -> None:
+async def budget(space: NamespaceUnderTest) -> None:
     """One batch may be down."""
     spec = {
         "selector": {"matchLabels": {"app": "llm"}},
@@ -407,7 +421,7 @@ async def budget(space: Space) -> None:
     await space.budget(spec, current_available=2, unavailable_allowed=1)
 
 
-async def native_budget(space: Space) -> None:
+async def native_budget(space: NamespaceUnderTest) -> None:
     """The same."""
     groups = Groups(space)
     annotations = {"intact.dev/group-label-key": BATCH, "intact.dev/min-ready-replicas": "3"}
@@ -417,7 +431,7 @@ async def native_budget(space: Space) -> None:
 
 @pytest.mark.parametrize("native", [False, True], ids=["pub", "native"])
 async def test_a_budget_in_groups_lets_one_batch_be_down_for_rollout_and_drain_together(
-    space: Space, native: bool
+    space: NamespaceUnderTest, native: bool
 ) -> None:
     """Two batches, each of two prefill and one decode that serve only together, on three nodes."""
     body = pair(4, 2, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})

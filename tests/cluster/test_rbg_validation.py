@@ -6,29 +6,31 @@ from collections.abc import Iterator
 import pytest
 
 from intact.kube.errors import Invalid
-from tests.support.pub_house import House, shared_house
-from tests.support.pub_space import Space, open_space
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.namespace_under_test import NamespaceUnderTest, open_space
 from tests.support.rbg_cases import ACCEPTED, REFUSED, Case
 from tests.support.rbg_objects import group, role
-from tests.support.rbg_space import GROUPS
+from tests.support.rbg_waiting import GROUPS
 
 
 @pytest.fixture
-def house(request: pytest.FixtureRequest) -> House:
+def house(request: pytest.FixtureRequest) -> ClusterWithIntact:
     return shared_house(request)
 
 
 @pytest.fixture
-def space(house: House, runner: asyncio.Runner, request: pytest.FixtureRequest) -> Iterator[Space]:
+def space(
+    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> Iterator[NamespaceUnderTest]:
     yield from open_space(house, runner, request)
 
 
-async def test_what_is_right_is_stored(space: Space) -> None:
+async def test_what_is_right_is_stored(space: NamespaceUnderTest) -> None:
     for case in ACCEPTED:
         await space.client.create(GROUPS, case.body, space.namespace, dry_run=True)
 
 
-async def test_what_is_wrong_is_refused_with_its_field(space: Space) -> None:
+async def test_what_is_wrong_is_refused_with_its_field(space: NamespaceUnderTest) -> None:
     wrong = []
     for case in REFUSED:
         try:
@@ -48,7 +50,7 @@ def _says(error: Invalid, case: Case) -> bool:
     )
 
 
-async def test_the_message_can_be_acted_on(space: Space) -> None:
+async def test_the_message_can_be_acted_on(space: NamespaceUnderTest) -> None:
     body = group("llm", role("prefill"), role("decode", dependencies=["encode"]))
     code, said = await space.kubectl("apply", "-f", "-", stdin=body)
     assert code == 1

@@ -18,10 +18,10 @@ from intact.kube.errors import ApiError, NotFound, ServerError
 from intact.kube.http import HttpTransport
 from intact.kube.resources import untyped
 from intact.model.admission import AdmissionRequest, AdmissionResponse
-from intact.operator.authority import new_authority
-from intact.operator.certificates import Certificates
-from intact.operator.install import install
-from intact.operator.registration import (
+from intact.operator.install.install import install
+from intact.operator.webhook.authority import new_authority
+from intact.operator.webhook.certificates import Certificates
+from intact.operator.webhook.registration import (
     GATED_LABEL,
     NAME,
     REGISTRATIONS,
@@ -29,7 +29,7 @@ from intact.operator.registration import (
     UrlAddress,
     webhook_configuration,
 )
-from intact.operator.webhook_server import serving_webhooks
+from intact.operator.webhook.server import serving_webhooks
 from tests.contract.backends import cached
 from tests.support.objects import NAMESPACES, PODS, pod
 from tests.support.pub_cases import amount, budget

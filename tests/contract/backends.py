@@ -10,8 +10,8 @@ from intact.kube import config
 from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, NotFound
 from intact.kube.http import HttpTransport
-from intact.kube.memory import Kind, MemoryApi, Rule
 from intact.kube.resources import Resource, untyped
+from intact.sandbox import Kind, MemoryApi, Rule
 from tests.support.objects import (
     CONFIGMAPS,
     CRDS,

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from intact.budget.ledger import Decision, Reason, Subject, decide
-from intact.budget.recount import unseen
+from intact.budget.pub.decision import Decision, Reason, Subject, decide
+from intact.budget.pub.recount import unseen
 from intact.kube.client import Client
 from intact.kube.errors import Conflict
 from intact.kube.reflector import Reflector
@@ -23,8 +23,9 @@ from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.pod import Pod
 from intact.model.pub import LedgerRecord, PodUnavailableBudget
-from intact.operator import commits, gate, recounter
-from intact.operator.pub import PubReplica
+from intact.operator.pub import commits, gate
+from intact.operator.pub import recount as recounter
+from intact.operator.pub.controller import PubController
 from tests.simulation.scenario import STALE, Scenario, scenario
 
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -72,15 +73,15 @@ def _from_any_store(patch: pytest.MonkeyPatch) -> None:
 
 def everybody_recounts(patch: pytest.MonkeyPatch) -> None:
     """The leader is not the only one who clears the ledger."""
-    run = PubReplica.run
+    run = PubController.run
 
-    async def run_and_lead(self: PubReplica) -> None:
+    async def run_and_lead(self: PubController) -> None:
         self.recounter._leads = lambda: True
         async with asyncio.TaskGroup() as group:
             group.create_task(run(self))
             group.create_task(self.lead())
 
-    patch.setattr(PubReplica, "run", run_and_lead)
+    patch.setattr(PubController, "run", run_and_lead)
 
 
 def _everybody_recounts_from_any_store(patch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from intact.budget.pdb_scope import SCOPE_LABEL
+from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.kube.client import Client
 from intact.kube.errors import ApiError, KubeError
-from intact.kube.memory import MemoryApi, Rule, run, wall_clock
 from intact.kube.resources import PODS as POD_VIEWS
-from intact.operator.pdb import PdbReplica
-from intact.operator.registration import IN_GROUPS
+from intact.operator.pdb.controller import PdbController
+from intact.operator.webhook.registration import IN_GROUPS
+from intact.sandbox import MemoryApi, Rule, run, wall_clock
 from tests.simulation.network import Network, watches_of
 from tests.simulation.scenario import Weather
 from tests.support.objects import NAMESPACES, PDBS, PODS, Json, pod
@@ -50,7 +50,7 @@ class Course:
         self.clock = wall_clock()
         self.api = MemoryApi(clock=self.clock, seed=self.seed, managed_fields=False)
         self.user = Client(self.api.as_user("someone"), rng=rng, on_warning=lambda _: None)
-        self.replicas: list[PdbReplica] = []
+        self.replicas: list[PdbController] = []
         self.leader = 0
 
     async def play(self) -> None:
@@ -97,7 +97,7 @@ class Course:
             },
         }
 
-    def _replica(self, number: int) -> PdbReplica:
+    def _replica(self, number: int) -> PdbController:
         name = f"replica-{number}"
         network = Network(
             self.api, name, random.Random(self.rng.getrandbits(64)), lambda: self.weather
@@ -105,7 +105,7 @@ class Course:
         for plural in WATCHED:
             most = self.rng.choice(self.weather.pod_lags)
             self.api.faults.delay_watches(0, most, watches_of(name, f"/{plural}"))
-        return PdbReplica(
+        return PdbController(
             Client(network, rng=random.Random(number), on_warning=lambda _: None),
             name,
             now=self.clock,

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
 from intact.kube.errors import Unreachable
-from intact.kube.memory import MemoryApi
 from intact.kube.transport import Request, Response, Stream
+from intact.sandbox import MemoryApi
 from tests.simulation.scenario import Weather
 
 _SLOWEST = 4.0

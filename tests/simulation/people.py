@@ -4,7 +4,7 @@ import asyncio
 import random
 from contextlib import suppress
 
-from intact.budget.pods import UNAVAILABLE_LABEL_PREFIX
+from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX
 from intact.kube.client import PatchType
 from intact.kube.errors import KubeError
 from tests.simulation.cluster import FIRST_IMAGE, NODES, Cluster

@@ -9,9 +9,9 @@ import msgspec
 
 from intact.kube.client import Client
 from intact.kube.lease import Election, Timing
-from intact.kube.memory import Rule
-from intact.operator.pub import PubReplica
-from intact.operator.registration import GATED_LABEL
+from intact.operator.pub.controller import PubController
+from intact.operator.webhook.registration import GATED_LABEL
+from intact.sandbox import Rule
 from tests.simulation.network import Network, watches_of
 from tests.simulation.world import World
 
@@ -51,7 +51,7 @@ class Replica:
             now=now,
             rng=seeded(),
         )
-        self.pub = PubReplica(
+        self.pub = PubController(
             client, name, now=now, leads=lambda: self.election.leads, rng=seeded()
         )
         self._world = world

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from intact.kube.memory import Deadlock, LimitReached, SimulatedLoop
+from intact.sandbox import Deadlock, LimitReached, SimulatedLoop
 from tests.simulation.chaos import kill_replicas, trouble_watches
 from tests.simulation.cluster import NODES, Cluster
 from tests.simulation.people import People

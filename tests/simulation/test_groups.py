@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from intact.budget import group_gate, group_status
+from intact.budget.pdb import group_decision as group_gate
+from intact.budget.pdb import group_recount as group_status
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
-from intact.operator import group_scope, pdb_webhook
+from intact.operator.pdb import group_recount as group_scope
+from intact.operator.pdb import status_gate as pdb_webhook
 from tests.simulation.groups import TooManyDown, simulate_groups
 
 SEEDS = 25

@@ -16,9 +16,9 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from intact.budget.pods import UNAVAILABLE_LABEL_PREFIX
-from intact.kube.memory import MemoryApi
+from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX
 from intact.kube.resources import PUBS
+from intact.sandbox import MemoryApi
 from tests.simulation.scenario import GROUP_KEY, BudgetPlan, Scenario
 from tests.simulation.trace import Trace
 from tests.support.objects import Json

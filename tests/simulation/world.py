@@ -3,8 +3,8 @@
 import random
 
 from intact.kube.client import Client
-from intact.kube.memory import Kind, MemoryApi, wall_clock
 from intact.kube.resources import PUBS
+from intact.sandbox import Kind, MemoryApi, wall_clock
 from tests.simulation.scenario import Scenario
 from tests.simulation.trace import Trace
 from tests.simulation.truth import NAMESPACE, Truth

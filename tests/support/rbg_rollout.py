@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from tests.support.namespace_under_test import NamespaceUnderTest, State, Watched, is_available
 from tests.support.objects import Json
-from tests.support.pub_space import Space, State, Watched, is_available
-from tests.support.rbg_space import ROLE
+from tests.support.rbg_waiting import ROLE
 from tests.support.sets import GROUP_INDEX
 
 
@@ -83,7 +83,7 @@ def check_bounds(moments: list[dict[str, Moment]], skew: int, unavailable: int) 
             assert missing <= one.desired * unavailable // 100, (role, at)
 
 
-async def intact(space: Space, *arguments: str) -> tuple[int, str]:
+async def intact(space: NamespaceUnderTest, *arguments: str) -> tuple[int, str]:
     """The exit code of a command, and everything that it said."""
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("intact")),

@@ -7,9 +7,9 @@ from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, KubeError, NotFound
-from intact.operator.install import CRDS
+from intact.operator.install.install import CRDS
 from tests.support.objects import PODS, Json
-from tests.support.rbg_space import SETS
+from tests.support.rbg_waiting import SETS
 
 NAME = "leaderworkersets.leaderworkerset.x-k8s.io"
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"

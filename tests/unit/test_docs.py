@@ -8,18 +8,19 @@ from pathlib import Path
 import click
 import pytest
 
-from intact.budget import conditions, group_conditions, group_settings
-from intact.budget.group_gate import Reason as GroupReason
-from intact.budget.ledger import Reason
-from intact.budget.pdb_scope import SCOPE_LABEL
+from intact.budget.pdb import group_conditions, group_settings
+from intact.budget.pdb.group_decision import Reason as GroupReason
+from intact.budget.pdb.scope import SCOPE_LABEL
+from intact.budget.pub import conditions
+from intact.budget.pub.decision import Reason
 from intact.cli.main import main
 from intact.kube.client import Client
 from intact.kube.lease import Election
-from intact.kube.memory import MemoryApi
 from intact.operator.metrics import Metrics
-from intact.operator.pdb import PdbReplica
-from intact.operator.pub import PubReplica
-from intact.operator.rbg import RbgReplica
+from intact.operator.pdb.controller import PdbController
+from intact.operator.pub.controller import PubController
+from intact.operator.rbg.controller import RbgController
+from intact.sandbox import MemoryApi
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs/reference/cli.md").read_text()
@@ -54,11 +55,15 @@ OURS = r"^# TYPE ((?:intact|workqueue|disruption_controller)_\w+)"
 async def metric_names() -> set[str]:
     client = Client(MemoryApi())
     metrics = Metrics(Election(client, "default", "intact", "me"))
-    pub = PubReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
+    pub = PubController(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
     metrics.show_reflectors(lambda: pub.reflectors)
     metrics.show_pub(pub)
-    metrics.show_pdb(PdbReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False))
-    metrics.show_rbg(RbgReplica(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False))
+    metrics.show_pdb(
+        PdbController(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
+    )
+    metrics.show_rbg(
+        RbgController(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
+    )
     types = re.findall(OURS, metrics.render().decode(), re.MULTILINE)
     return {name for name in types if not name.endswith("_created")}
 

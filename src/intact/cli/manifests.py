@@ -5,7 +5,7 @@ from importlib.metadata import version
 import click
 import msgspec
 
-from intact.operator.manifests import manifests
+from intact.operator.install.manifests import manifests
 
 
 def show(namespace: str, image: str | None, replicas: int) -> None:

@@ -9,11 +9,11 @@ import click
 import msgspec
 import yaml
 
-from intact.cli.asking import asking
+from intact.cli.session import asking
 from intact.kube.client import Client
 from intact.kube.resources import PODS, RBGS
 from intact.model.rbg import Coordination, RoleBasedGroup
-from intact.operator.rbg_revisions import role_hashes
+from intact.operator.rbg.revisions import role_hashes
 from intact.rollout.batches import count
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
@@ -22,12 +22,12 @@ from intact.rollout.coordinations import (
     of_type,
     rolling_rules,
 )
-from intact.rollout.counting import replicas
-from intact.rollout.drive import batched, rules_of
 from intact.rollout.names import GROUP, ROLE
-from intact.rollout.plan import Replica, Role
+from intact.rollout.plan import PlannedRole, Replica
 from intact.rollout.ratios import most_unavailable
 from intact.rollout.rehearsal import Rehearsal, all_old, rehearse
+from intact.rollout.replicas import replicas
+from intact.rollout.rolling_update import batched, rules_of
 from intact.rollout.validation import DEPLOYMENT, kind_of, unworkable, validate
 
 Json = dict[str, Any]
@@ -128,11 +128,11 @@ def _rehearse(
     return rehearse(roles, rules, batched(group))
 
 
-def _with_updated(role: Role, updated: int) -> Role:
+def _with_updated(role: PlannedRole, updated: int) -> PlannedRole:
     """The highest ones, as a rollout leaves them."""
     first = max(0, role.desired - updated)
     places = tuple(Replica(index, new=index >= first, ready=True) for index in range(role.desired))
-    return Role(role.name, role.desired, places, surge=role.surge)
+    return PlannedRole(role.name, role.desired, places, surge=role.surge)
 
 
 def _as_json(coordination: Coordination, rehearsal: Rehearsal) -> Json:

@@ -6,12 +6,12 @@ from enum import IntEnum
 
 import click
 
-from intact.cli.asking import asking
+from intact.cli.session import asking
 from intact.kube.client import Client
 from intact.kube.resources import RBGS
 from intact.model.rbg import RoleBasedGroup, RoleProgress, RoleStatus
 from intact.model.role_workload import ControllerRevision
-from intact.operator.rbg_resources import REVISIONS
+from intact.operator.rbg.resources import REVISIONS
 from intact.rollout.names import GROUP, REVISION
 from intact.rollout.plan import State
 from intact.rollout.progress import urgency

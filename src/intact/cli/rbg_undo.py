@@ -4,11 +4,11 @@ import asyncio
 
 import click
 
-from intact.cli.asking import asking
+from intact.cli.session import asking
 from intact.kube.resources import RBGS
-from intact.operator.rbg_moves import roll_back
-from intact.operator.rbg_resources import REVISIONS
-from intact.operator.rbg_revisions import revision_of, role_hashes
+from intact.operator.rbg.evictions import roll_back
+from intact.operator.rbg.resources import REVISIONS
+from intact.operator.rbg.revisions import revision_of, role_hashes
 from intact.rollout.names import GROUP
 from intact.rollout.revisions import group_hash, previous
 

@@ -9,7 +9,7 @@ from intact.cli import logs
 from intact.kube import config as kube_config
 from intact.kube.errors import ConfigError
 from intact.operator.errors import StartError
-from intact.operator.pacing import paced_loop
+from intact.operator.event_loop import paced_loop
 from intact.operator.run import CONTROLLERS, Options
 from intact.operator.run import run as run_operator
 

@@ -8,7 +8,7 @@ from intact.kube import config as kube_config
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
-from intact.operator.uninstall import uninstall as remove
+from intact.operator.install.uninstall import uninstall as remove
 
 
 def uninstall(kubeconfig: str | None, context: str | None, namespace: str, crds: bool) -> None:

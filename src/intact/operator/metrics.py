@@ -14,21 +14,21 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from intact.budget.group_gate import Verdict
-from intact.budget.ledger import Decision
-from intact.budget.settings import Enforcement
+from intact.budget.pdb.group_decision import Verdict
+from intact.budget.pub.decision import Decision
+from intact.budget.pub.settings import Enforcement
 from intact.kube.decoding import decoders
 from intact.kube.lease import Election
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
-from intact.operator.gate import Asked
-from intact.operator.pdb import PdbReplica
-from intact.operator.pub import PubReplica
-from intact.operator.pub_index import Entry
-from intact.operator.rbg import RbgReplica
-from intact.operator.rbg_metrics import metrics_of_groups
-from intact.operator.webhook_server import Handler
+from intact.operator.pdb.controller import PdbController
+from intact.operator.pub.controller import PubController
+from intact.operator.pub.gate import Asked
+from intact.operator.pub.index import Entry
+from intact.operator.rbg.controller import RbgController
+from intact.operator.rbg.metrics import metrics_of_groups
+from intact.operator.webhook.server import Handler
 from intact.operator.workqueue_metrics import WorkqueueMetrics
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -40,9 +40,9 @@ class Metrics:
     def __init__(self, election: Election) -> None:
         self._election = election
         self._reflectors: Callable[[], Sequence[Reflector[Any]]] = list
-        self._pub: PubReplica | None = None
-        self._pdb: PdbReplica | None = None
-        self._rbg: RbgReplica | None = None
+        self._pub: PubController | None = None
+        self._pdb: PdbController | None = None
+        self._rbg: RbgController | None = None
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
@@ -65,15 +65,15 @@ class Metrics:
     def show_reflectors(self, reflectors: Callable[[], Sequence[Reflector[Any]]]) -> None:
         self._reflectors = reflectors
 
-    def show_pub(self, replica: PubReplica) -> None:
+    def show_pub(self, replica: PubController) -> None:
         self._pub = replica
 
-    def show_pdb(self, replica: PdbReplica) -> None:
+    def show_pdb(self, replica: PdbController) -> None:
         self._pdb = replica
         self._workqueues.show(replica.recounts)
         self._workqueues.show(replica.targets)
 
-    def show_rbg(self, replica: RbgReplica) -> None:
+    def show_rbg(self, replica: RbgController) -> None:
         self._rbg = replica
 
     def observe(self, asked: Asked, _entry: Entry, decision: Decision, mode: Enforcement) -> None:
@@ -163,7 +163,7 @@ class Metrics:
         yield from (objects, synced, lists, events, restarts, undecodable)
 
 
-def _of_budgets(pub: PubReplica) -> Iterable[Metric]:
+def _of_budgets(pub: PubController) -> Iterable[Metric]:
     modes = GaugeMetricFamily("intact_budgets", "Budgets by what they count.", labels=["mode"])
     labels = ["namespace", "budget"]
     total = GaugeMetricFamily(
@@ -187,7 +187,7 @@ def _of_budgets(pub: PubReplica) -> Iterable[Metric]:
     yield from (modes, total, available, allowed)
 
 
-def _of_work(pub: PubReplica) -> Iterable[Metric]:
+def _of_work(pub: PubController) -> Iterable[Metric]:
     commits, recounter = pub.commits, pub.recounter
     yield _counter(
         "intact_gate_commits", "Writes to budgets that carried admissions.", commits.commits
@@ -210,7 +210,7 @@ def _of_work(pub: PubReplica) -> Iterable[Metric]:
     )
 
 
-def _of_groups(pdb: PdbReplica) -> Iterable[Metric]:
+def _of_groups(pdb: PdbController) -> Iterable[Metric]:
     """By the names of KEP-5682."""
     scope = pdb.group_scope
     yield _gauge(
@@ -243,7 +243,7 @@ def _of_groups(pdb: PdbReplica) -> Iterable[Metric]:
     )
 
 
-def _of_disruption(pdb: PdbReplica) -> Iterable[Metric]:
+def _of_disruption(pdb: PdbController) -> Iterable[Metric]:
     yield _counter(
         "intact_disruption_writes",
         "Status writes of the disruption controller.",

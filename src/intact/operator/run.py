@@ -19,15 +19,17 @@ from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
-from intact.operator import health, rbg_validation
+from intact.operator import http as health
 from intact.operator.errors import StartError
-from intact.operator.install import install
+from intact.operator.install.install import install
 from intact.operator.metrics import Metrics
 from intact.operator.names import LEASE
-from intact.operator.pdb import PdbReplica
-from intact.operator.pub import PubReplica
-from intact.operator.rbg import RbgReplica
-from intact.operator.registration import (
+from intact.operator.pdb.controller import PdbController
+from intact.operator.pub.controller import PubController
+from intact.operator.rbg import validation as rbg_validation
+from intact.operator.rbg.controller import RbgController
+from intact.operator.watch.shared import Watches
+from intact.operator.webhook.registration import (
     GATE_PATH,
     PDB_STATUS_PATH,
     PLACE_PATH,
@@ -35,9 +37,8 @@ from intact.operator.registration import (
     VALIDATE_PUB_PATH,
     VALIDATE_RBG_PATH,
 )
-from intact.operator.watches import Watches
-from intact.operator.webhook_server import Handler
-from intact.operator.webhooks import Webhooks
+from intact.operator.webhook.server import Handler
+from intact.operator.webhook.serving import Webhooks
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ async def run(options: Options) -> None:
                 raise StartError(f"cannot install: {error}") from error
         identity = _identity()
         election = Election(client, options.config.namespace, LEASE, identity)
-        house = _House(client, options, election, identity)
+        house = Process(client, options, election, identity)
         app = health.application(house.checks(), house.metrics)
         async with health.serving(app, *options.http) as addresses:
             log.info("serving http on %s", ", ".join(addresses))
@@ -89,20 +90,20 @@ async def run(options: Options) -> None:
                 log.info("stopping")
 
 
-class _House:
+class Process:
     """The parts of one process, put together."""
 
     def __init__(self, client: Client, options: Options, election: Election, identity: str) -> None:
         self._election = election
         self._watches = Watches(client)
-        self._pub: PubReplica | None = None
-        self._pdb: PdbReplica | None = None
-        self._rbg: RbgReplica | None = None
+        self._pub: PubController | None = None
+        self._pdb: PdbController | None = None
+        self._rbg: RbgController | None = None
         self.webhooks: Webhooks | None = None
         self.metrics = Metrics(election)
         handlers: dict[str, Handler] = {}
         if "pub" in options.controllers:
-            self._pub = PubReplica(
+            self._pub = PubController(
                 client,
                 identity,
                 now=_now,
@@ -117,7 +118,7 @@ class _House:
         groups = "pdb" in options.controllers and options.webhook is not None
         disruption = "disruption" in options.controllers
         if groups or disruption:
-            self._pdb = PdbReplica(
+            self._pdb = PdbController(
                 client,
                 identity,
                 now=_now,
@@ -132,7 +133,7 @@ class _House:
             handlers[PDB_STATUS_PATH] = self.metrics.timed(self._pdb.status_gate.review)
             handlers[VALIDATE_PDB_PATH] = self._pdb.validation.review
         if "rbg" in options.controllers:
-            self._rbg = RbgReplica(client, identity, now=_now, leads=lambda: election.leads)
+            self._rbg = RbgController(client, identity, now=_now, leads=lambda: election.leads)
             handlers[VALIDATE_RBG_PATH] = rbg_validation.review
             handlers[PLACE_PATH] = self._rbg.placement.review
             self.metrics.show_rbg(self._rbg)
@@ -147,7 +148,7 @@ class _House:
                 self._wait_synced,
             )
 
-    def _replicas(self) -> list[PubReplica | PdbReplica | RbgReplica]:
+    def _replicas(self) -> list[PubController | PdbController | RbgController]:
         return [*self._budget_replicas(), *([self._rbg] if self._rbg is not None else [])]
 
     def reflectors(self) -> list[Reflector[Any]]:
@@ -164,7 +165,7 @@ class _House:
         for each in self._budget_replicas():
             await each.wait_synced()
 
-    def _budget_replicas(self) -> list[PubReplica | PdbReplica]:
+    def _budget_replicas(self) -> list[PubController | PdbController]:
         return [each for each in (self._pub, self._pdb) if each is not None]
 
     def checks(self) -> dict[str, health.Check]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from intact.rollout.plan import Plan, Replica, Role, RolePlan, Rules, State, plan
+from intact.rollout.plan import Plan, PlannedRole, Replica, RolePlan, Rules, State, plan
 
 
 class Mode(StrEnum):
@@ -48,7 +48,7 @@ class Batched:
 
 
 def plan_in_batches(
-    roles: Iterable[Role], rules: Rules, batched: Iterable[Batched], *, back: bool = False
+    roles: Iterable[PlannedRole], rules: Rules, batched: Iterable[Batched], *, back: bool = False
 ) -> Plan:
     """The rollout plan where a batch moves as one, in all its roles.
 
@@ -78,7 +78,7 @@ def plan_in_batches(
     return replace(planned, roles=dict(sorted(made.items())))
 
 
-def _together(batch: Batched, roles: list[Role]) -> Role:
+def _together(batch: Batched, roles: list[PlannedRole]) -> PlannedRole:
     """Of those that are there: another role of the batch may be in no plan, or not started yet."""
     ratios = {role.name: batch.ratios[role.name] for role in roles}
     number = count({role.name: role.desired for role in roles}, ratios)
@@ -94,15 +94,17 @@ def _together(batch: Batched, roles: list[Role]) -> Role:
         )
     # Not the name of a role, whatever the coordination is called.
     stable = all(role.stable for role in roles)
-    return Role(f"coordination {batch.name}", number, tuple(found), stable=stable, in_batches=True)
+    return PlannedRole(
+        f"coordination {batch.name}", number, tuple(found), stable=stable, in_batches=True
+    )
 
 
-def _slots(role: Role, batch: int, ratio: int) -> list[Replica]:
+def _slots(role: PlannedRole, batch: int, ratio: int) -> list[Replica]:
     there = {replica.index: replica for replica in role.replicas}
     return [there.get(index, Replica(index)) for index in range(batch * ratio, (batch + 1) * ratio)]
 
 
-def _of_role(role: Role, ratio: int, unit: RolePlan) -> RolePlan:
+def _of_role(role: PlannedRole, ratio: int, unit: RolePlan) -> RolePlan:
     """What the plan of the batches says of one role."""
     batches = {index: _slots(role, index, ratio) for index in range(unit.desired)}
     slots = [slot for parts in batches.values() for slot in parts]

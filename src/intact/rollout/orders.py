@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from intact.model.pod import Pod
 from intact.model.rbg import Json, Role, RoleProgress
-from intact.rollout.counting import is_ready, ready_for
+from intact.rollout.replicas import is_ready, ready_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Eviction:
 
 
 @dataclass(frozen=True, slots=True)
-class Driven:
+class RolloutStep:
     """What a coordinated rolling update wants now."""
 
     orders: dict[str, list[WorkloadOrder]]

@@ -9,17 +9,17 @@ hold (`HELD`) comes back new, because the partition is lowered before it is let 
 from dataclasses import dataclass
 
 from intact.model.pod import Pod
-from intact.rollout.counting import GROUP_INDEX, POD_INDEX, replicas
 from intact.rollout.names import HELD, role_revision_label
 from intact.rollout.orders import RoleFacts, WorkloadFacts
-from intact.rollout.plan import Replica, Role
+from intact.rollout.plan import PlannedRole, Replica
+from intact.rollout.replicas import GROUP_INDEX, POD_INDEX, replicas
 
 
 @dataclass(frozen=True, slots=True)
 class Ordinals:
     """A role on a StatefulSet."""
 
-    role: Role
+    role: PlannedRole
     pods: dict[int, Pod]
     """By ordinal, terminating ones as well."""
     updated: int
@@ -58,7 +58,7 @@ def ordinals(facts: RoleFacts, live: WorkloadFacts) -> Ordinals:
         for ordinal, pod in pods.items()
         if ordinal < facts.desired
     )
-    return Ordinals(Role(facts.role.name, facts.desired, found), pods, updated)
+    return Ordinals(PlannedRole(facts.role.name, facts.desired, found), pods, updated)
 
 
 def _ordinal(pod: Pod) -> int | None:
@@ -79,7 +79,7 @@ def _place(facts: RoleFacts, live: WorkloadFacts, ordinal: int, pod: Pod | None)
     return Replica(ordinal, ready=facts.is_ready(pod))
 
 
-def groups(facts: RoleFacts, live: WorkloadFacts) -> tuple[Role, int]:
+def groups(facts: RoleFacts, live: WorkloadFacts) -> tuple[PlannedRole, int]:
     """A role on a LeaderWorkerSet, which takes down its replicas itself, and how many are updated.
     What its partition lets go is as good as started."""
     present = live.revision == facts.revision
@@ -99,4 +99,4 @@ def groups(facts: RoleFacts, live: WorkloadFacts) -> tuple[Role, int]:
         if present and not one_there.new and (let_go or (only_new and index not in there)):
             one_there = Replica(index, new=True)
         found.append(one_there)
-    return Role(facts.role.name, facts.desired, tuple(found)), updated
+    return PlannedRole(facts.role.name, facts.desired, tuple(found)), updated

@@ -49,7 +49,7 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class PlannedRole:
     name: str
     desired: int
     replicas: tuple[Replica, ...] = ()
@@ -125,7 +125,7 @@ class Plan:
         return all(role.state in still and not role.in_flight for role in self.roles.values())
 
 
-def plan(roles: Iterable[Role], rules: Rules, *, back: bool = False) -> Plan:
+def plan(roles: Iterable[PlannedRole], rules: Rules, *, back: bool = False) -> Plan:
     """`back` says that the new revision is an earlier one; it changes the words, not the rules."""
     counts = sorted((_count(role, rules) for role in roles), key=lambda one: one.role.name)
     behind = min(
@@ -139,7 +139,7 @@ def plan(roles: Iterable[Role], rules: Rules, *, back: bool = False) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    role: Role
+    role: PlannedRole
     slots: tuple[Replica, ...]
     started: int
     ready: int
@@ -156,7 +156,7 @@ class _Counts:
         return Fraction(self.ready, self.role.desired) if self.role.desired else Fraction(1)
 
 
-def _count(role: Role, rules: Rules) -> _Counts:
+def _count(role: PlannedRole, rules: Rules) -> _Counts:
     there = {replica.index: replica for replica in role.replicas}
     slots = tuple(there.get(index, Replica(index)) for index in range(role.desired))
     most = most_unavailable(rules.max_unavailable, role.desired)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from intact.rollout.batches import Batched, plan_in_batches
-from intact.rollout.plan import Plan, Replica, Role, Rules
+from intact.rollout.plan import Plan, PlannedRole, Replica, Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,18 @@ class Rehearsal:
     """Completed, held by partition or pause, or what it waits for."""
 
 
-def all_old(name: str, desired: int, *, surge: bool = False) -> Role:
+def all_old(name: str, desired: int, *, surge: bool = False) -> PlannedRole:
     """A role before the rollout."""
     replicas = tuple(Replica(index, ready=True) for index in range(desired))
-    return Role(name, desired, replicas, surge=surge)
+    return PlannedRole(name, desired, replicas, surge=surge)
 
 
 def rehearse(
-    roles: Iterable[Role], rules: Rules, batched: Iterable[Batched] = (), *, back: bool = False
+    roles: Iterable[PlannedRole],
+    rules: Rules,
+    batched: Iterable[Batched] = (),
+    *,
+    back: bool = False,
 ) -> Rehearsal:
     state = [_settled(role) for role in roles]
     batches = list(batched)
@@ -54,14 +58,14 @@ def rehearse(
         )
 
 
-def _settled(role: Role) -> Role:
+def _settled(role: PlannedRole) -> PlannedRole:
     """With everything ready that there should be."""
     there = {replica.index: replica for replica in role.replicas}
     slots = (there.get(index, Replica(index)) for index in range(role.desired))
     return replace(role, replicas=tuple(replace(slot, ready=True) for slot in slots))
 
 
-def _moved(role: Role, moves: Iterable[int]) -> Role:
+def _moved(role: PlannedRole, moves: Iterable[int]) -> PlannedRole:
     moving = set(moves)
     return replace(
         role,

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec
 
-from intact.kube.memory import run
+from intact.sandbox import run
 
 P = ParamSpec("P")
 

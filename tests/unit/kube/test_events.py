@@ -10,9 +10,9 @@ import pytest
 
 from intact.kube.client import Client
 from intact.kube.events import BURST, COMBINED, WAITING, EventRecorder
-from intact.kube.memory import MemoryApi, Moment, wall_clock
 from intact.kube.resources import EVENTS
 from intact.model.event import ObjectReference
+from intact.sandbox import MemoryApi, Moment, wall_clock
 from tests.support.objects import CONFIGMAPS, NAMESPACES, configmap
 from tests.unit.kube.simulated import simulated
 

@@ -12,10 +12,10 @@ import pytest
 from intact.kube.client import Client
 from intact.kube.errors import Unreachable
 from intact.kube.lease import Election, Timing
-from intact.kube.memory import MemoryApi, Moment, run, wall_clock
 from intact.kube.resources import LEASES
 from intact.kube.transport import Request, Response, Stream
 from intact.model.lease import Lease
+from intact.sandbox import MemoryApi, Moment, run, wall_clock
 from tests.support.objects import Json
 from tests.unit.kube.simulated import now
 

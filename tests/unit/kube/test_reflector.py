@@ -11,7 +11,6 @@ from typing import Literal
 import pytest
 
 from intact.kube.client import Client
-from intact.kube.memory import MemoryApi, Moment
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PODS, Resource
 from intact.kube.retry import Backoff
@@ -20,6 +19,7 @@ from intact.kube.transport import Request, Response, Stream
 from intact.model.base import View
 from intact.model.meta import ObjectMeta
 from intact.model.pod import Pod
+from intact.sandbox import MemoryApi, Moment
 from tests.support.objects import CONFIGMAPS, configmap, pod
 from tests.unit.kube.simulated import NoJitter, now, simulated
 

@@ -10,10 +10,10 @@ from intact.model.meta import ObjectMeta, OwnerReference
 from intact.model.pod import Pod, PodCondition, PodMeta, PodStatus
 from intact.model.rbg import CoordinationState, RbgStatus, Role, RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
-from intact.rollout.drive import drive
 from intact.rollout.names import HELD, role_revision_label
-from intact.rollout.orders import Driven, RoleFacts, WorkloadFacts, template_of
+from intact.rollout.orders import RoleFacts, RolloutStep, WorkloadFacts, template_of
 from intact.rollout.revisions import hash_of
+from intact.rollout.rolling_update import drive
 from tests.support.rbg_objects import group, kind, role, rolling
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -116,7 +116,7 @@ class Scene:
         [found] = self.facts[name].workloads
         self.facts[name] = replace(self.facts[name], workloads=[replace(found, **changes)])
 
-    def drive(self) -> Driven:
+    def drive(self) -> RolloutStep:
         """Once; what it says of the progress is stored."""
         [coordination] = self.group.spec.coordination
         driven = drive(self.group, coordination, self.facts, self.history(), self.now)

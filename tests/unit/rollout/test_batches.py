@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intact.rollout.batches import Batched, Mode, batch_of, count, plan_in_batches, release
-from intact.rollout.plan import Replica, Role, Rules, State
+from intact.rollout.plan import PlannedRole, Replica, Rules, State
 from tests.unit.rollout.cases import percent, role
 
 RATIOS = {"prefill": 2, "decode": 1}
@@ -104,7 +104,10 @@ def test_from_anything_that_may_be_found_batches_move_whole_and_it_ends(
     replicas = [
         Replica(index % 12, new=new, ready=ready) for index, (new, ready) in enumerate(found)
     ]
-    roles = [Role("prefill", 12, tuple(replicas[:12])), Role("decode", 6, tuple(replicas[12:]))]
+    roles = [
+        PlannedRole("prefill", 12, tuple(replicas[:12])),
+        PlannedRole("decode", 6, tuple(replicas[12:])),
+    ]
     rules = Rules(percent(1), unavailable)  # type: ignore[arg-type]
     for _ in range(8):
         roles = [

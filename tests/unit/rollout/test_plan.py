@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import pytest
 
-from intact.rollout.plan import Replica, Role, Rules, State, plan
+from intact.rollout.plan import PlannedRole, Replica, Rules, State, plan
 from tests.unit.rollout.cases import percent, role
 
 TEN = Rules(max_skew=percent(10), max_unavailable=percent(10))
@@ -73,14 +73,14 @@ def test_goals_that_differ_by_rounding_are_all_reached() -> None:
 
 
 def test_broken_old_ones_in_front_move_for_nothing() -> None:
-    broken = Role("a", 4, tuple(Replica(index) for index in range(4)))
+    broken = PlannedRole("a", 4, tuple(Replica(index) for index in range(4)))
     made = plan([broken, role("b", 4)], Rules(max_skew=percent(100), max_unavailable=percent(25)))
     assert made.roles["a"].moves == (3, 2, 1, 0)
     assert made.roles["b"].moves == (3,)
 
 
 def test_broken_old_ones_behind_keep_their_place_in_the_limit_and_are_named() -> None:
-    broken = Role("a", 4, (Replica(0), *(Replica(index, ready=True) for index in (1, 2, 3))))
+    broken = PlannedRole("a", 4, (Replica(0), *(Replica(index, ready=True) for index in (1, 2, 3))))
     made = plan([broken], Rules(max_unavailable=percent(25))).roles["a"]
     assert made.moves == ()
     assert made.held_by == "a"
@@ -107,7 +107,7 @@ def test_replicas_on_their_way_out_count_for_nothing() -> None:
 
 
 def test_new_ones_among_old_ones_are_not_moved_again() -> None:
-    mixed = Role(
+    mixed = PlannedRole(
         "a", 4, tuple(Replica(index, new=index in {1, 3}, ready=True) for index in range(4))
     )
     made = plan([mixed], Rules(max_unavailable=percent(25))).roles["a"]

@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intact.rollout.plan import Plan, Replica, Role, Rules, plan
+from intact.rollout.plan import Plan, PlannedRole, Replica, Rules, plan
 from intact.rollout.ratios import floor, most_unavailable, staying_old
 from tests.unit.rollout.cases import percent, role
 
@@ -27,7 +27,7 @@ def rules_for(draw: st.DrawFn, desired: list[int]) -> Rules:
 
 
 @st.composite
-def random_roles(draw: st.DrawFn) -> list[Role]:
+def random_roles(draw: st.DrawFn) -> list[PlannedRole]:
     """Anything that may be found."""
     found = []
     for number, desired in enumerate(draw(sizes)):
@@ -39,14 +39,14 @@ def random_roles(draw: st.DrawFn) -> list[Role]:
             for index, (is_there, new, ready) in enumerate(there)
             if is_there
         ]
-        found.append(Role(f"role-{number}", desired, tuple(replicas)))
+        found.append(PlannedRole(f"role-{number}", desired, tuple(replicas)))
     return found
 
 
 class World:
     """Roles in the hands of somebody who carries out plans, and of fate."""
 
-    def __init__(self, roles: list[Role], rules: Rules) -> None:
+    def __init__(self, roles: list[PlannedRole], rules: Rules) -> None:
         self.rules = rules
         self.places: dict[str, list[Replica]] = {}
         for one in roles:
@@ -56,8 +56,8 @@ class World:
     def plan(self) -> Plan:
         return plan(self.roles(), self.rules)
 
-    def roles(self) -> list[Role]:
-        return [Role(name, len(slots), tuple(slots)) for name, slots in self.places.items()]
+    def roles(self) -> list[PlannedRole]:
+        return [PlannedRole(name, len(slots), tuple(slots)) for name, slots in self.places.items()]
 
     def move(self, made: Plan) -> None:
         for name, one in made.roles.items():
@@ -144,7 +144,7 @@ def finish(world: World, check: Callable[[], None] = lambda: None) -> None:
 
 @given(random_roles(), st.data())
 def test_from_anything_that_may_be_found_every_plan_ends(
-    roles: list[Role], data: st.DataObject
+    roles: list[PlannedRole], data: st.DataObject
 ) -> None:
     world = World(roles, data.draw(rules_for([one.desired for one in roles])))
     # In the middle of it: scaled, other rules, another template.
@@ -163,7 +163,7 @@ def test_from_anything_that_may_be_found_every_plan_ends(
 
 @given(random_roles(), ratios, ratios, ratios)
 def test_from_anywhere_a_move_makes_no_bound_worse(
-    roles: list[Role], skew: Fraction, unavailable: Fraction, partition: Fraction
+    roles: list[PlannedRole], skew: Fraction, unavailable: Fraction, partition: Fraction
 ) -> None:
     rules = Rules(skew, unavailable, partition)
     desired = [one.desired for one in roles if one.desired]
@@ -188,7 +188,7 @@ def test_from_anywhere_a_move_makes_no_bound_worse(
 
 @given(random_roles(), rules_for([60]), st.data())
 def test_the_order_of_the_input_does_not_matter(
-    roles: list[Role], rules: Rules, data: st.DataObject
+    roles: list[PlannedRole], rules: Rules, data: st.DataObject
 ) -> None:
     shuffled = [
         replace(one, replicas=tuple(data.draw(st.permutations(one.replicas))))
@@ -198,7 +198,7 @@ def test_the_order_of_the_input_does_not_matter(
 
 
 @given(random_roles(), rules_for([60]))
-def test_no_float(roles: list[Role], rules: Rules) -> None:
+def test_no_float(roles: list[PlannedRole], rules: Rules) -> None:
     made = plan(roles, rules)
     assert type(made.skew) is Fraction
     for one in made.roles.values():
@@ -208,7 +208,7 @@ def test_no_float(roles: list[Role], rules: Rules) -> None:
 
 @given(random_roles(), rules_for([60]))
 def test_moves_go_from_the_top_and_the_partition_lets_exactly_those_go(
-    roles: list[Role], rules: Rules
+    roles: list[PlannedRole], rules: Rules
 ) -> None:
     made = plan(roles, rules)
     for name, slots in World(roles, rules).places.items():

@@ -1,0 +1,1 @@
+"""PodDisruptionBudgets: counting pods as Kubernetes does, or groups."""

@@ -1,0 +1,285 @@
+"""Live counts of a PodDisruptionBudget that counts groups: kept up to date with each pod.
+
+The ledger is not in them. Whoever asks names the pods that are recorded, and these are then
+counted as if they were not there: gate and recount look at different ledgers.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+from intact.budget.pdb.group_settings import GroupSettings
+from intact.budget.pdb.group_sources import (
+    Definition,
+    Definitions,
+    Family,
+    Reference,
+    define,
+    reference_of,
+)
+from intact.budget.pdb.pod_counts import controller_of, is_healthy
+from intact.model.meta import OwnerReference
+from intact.model.pod import Pod
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The groups at one moment."""
+
+    healthy: int = 0
+    """Pods."""
+    unavailable: dict[str, int] = field(default_factory=dict)
+    """Groups below their need: healthy pods left."""
+    surplus: dict[str, int] = field(default_factory=dict)
+    needs: dict[int, int] = field(default_factory=dict)
+    """How many available groups have which need."""
+
+    @property
+    def available(self) -> int:
+        return sum(self.needs.values())
+
+
+class Seen(NamedTuple):
+    """A pod that was seen to go by an eviction, and when that was."""
+
+    uid: str
+    at: str
+
+
+class _Member(NamedTuple):
+    name: str
+    reference: Reference | None
+    healthy: bool
+
+
+@dataclass(slots=True)
+class _Group:
+    definition: Definition | None = None
+    pods: int = 0
+    healthy: int = 0
+    references: dict[Reference, int] = field(default_factory=dict)
+    controller: OwnerReference | None = None
+
+
+class GroupCounts:
+    def __init__(self, settings: GroupSettings, definitions: Definitions) -> None:
+        self.settings = settings
+        self.unreferenced: dict[str, str] = {}
+        """Pods without a group: names by UID."""
+        self.undefined: dict[str, None] = {}
+        """Groups that nobody says the need of."""
+        self.families: dict[Family, int] = {}
+        self.workloads: dict[str, int] = {}
+        self.vanished: dict[str, tuple[Family, OwnerReference | None]] = {}
+        """Groups whose last pod has gone, until `forget`."""
+        self.evicted: dict[str, Seen] = {}
+        """Pods that were seen to go by an eviction, by name, until `forget_evicted`."""
+        self.version = 0
+        """The latest resource version of all pods that were ever counted."""
+        self._definitions = definitions
+        self._members: dict[str, _Member] = {}
+        self._groups: dict[str, _Group] = {}
+        self._defined_by: dict[tuple[str, str], dict[str, None]] = {}
+        self._healthy = 0
+        self._unavailable: dict[str, int] = {}
+        self._surplus: dict[str, int] = {}
+        self._needs: dict[int, int] = {}
+
+    def put(self, pod: Pod) -> bool:
+        meta = pod.metadata
+        self.version = max(self.version, int(meta.resource_version or 0))
+        changed = False
+        if meta.deletion_timestamp is not None and (moment := evicted_at(pod)):
+            seen = Seen(meta.uid, moment)
+            changed = self.evicted.get(meta.name) != seen
+            self.evicted[meta.name] = seen
+        reference, healthy = reference_of(pod, self.settings), is_healthy(pod)
+        known = self._members.get(meta.uid)
+        if known is not None and known.healthy == healthy and known.reference == reference:
+            return changed
+        if known is not None:
+            if known.reference == reference:
+                reference = known.reference  # one copy of it for all events of the pod
+            self._uncount(meta.uid, known)
+        member = self._members[meta.uid] = _Member(meta.name, reference, healthy)
+        if reference is None:
+            self.unreferenced[meta.uid] = meta.name
+        else:
+            self._count(reference, member, +1, pod)
+        return True
+
+    def remove(self, uid: str) -> bool:
+        member = self._members.pop(uid, None)
+        if member is None:
+            return False
+        self._uncount(uid, member)
+        return True
+
+    def redefine(self, source: str, name: str) -> bool:
+        """A definition has changed. True if that changes any group."""
+        changed = False
+        for group in list(self._defined_by.get((source, name), ())):
+            found = self._groups[group]
+            definition = self._define(found)
+            if definition != found.definition:
+                self._take_out(group, found)
+                found.definition = definition
+                self._put_in(group, found)
+                changed = True
+        return changed
+
+    def forget(self, group: str) -> None:
+        self.vanished.pop(group, None)
+
+    def forget_evicted(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.evicted.pop(name, None)
+
+    @property
+    def pods(self) -> int:
+        return len(self._members)
+
+    @property
+    def groups(self) -> Iterable[str]:
+        return self._groups.keys()
+
+    def need_of(self, group: str) -> int | None:
+        found = self._groups.get(group)
+        return found.definition.need if found and found.definition else None
+
+    def group_of(self, uid: str) -> str | None:
+        member = self._members.get(uid)
+        return member.reference.group if member and member.reference else None
+
+    def is_healthy(self, uid: str) -> bool:
+        """Ready, and of a group that is known."""
+        member = self._members.get(uid)
+        if member is None or not member.healthy or member.reference is None:
+            return False
+        return self._groups[member.reference.group].definition is not None
+
+    def needs_of_all(self) -> dict[int, int]:
+        """The needs of all groups, available or not, with their number."""
+        needs = dict(self._needs)
+        for group in self._unavailable:
+            need = self.need_of(group)
+            assert need is not None
+            needs[need] = needs.get(need, 0) + 1
+        return needs
+
+    def without(self, uids: Iterable[str]) -> Counted:
+        """As it is if these pods are not there."""
+        gone: dict[str, int] = {}
+        for uid in dict.fromkeys(uids):
+            if self.is_healthy(uid):
+                group = self.group_of(uid)
+                assert group is not None
+                gone[group] = gone.get(group, 0) + 1
+        unavailable, surplus = dict(self._unavailable), dict(self._surplus)
+        needs = dict(self._needs)
+        for group, number in gone.items():
+            need = self.need_of(group)
+            assert need is not None
+            left = self._groups[group].healthy - number
+            surplus.pop(group, None)
+            if left < need:
+                if group not in unavailable:
+                    _add(needs, need, -1)
+                unavailable[group] = left
+            elif left > need:
+                surplus[group] = left - need
+        return Counted(self._healthy - sum(gone.values()), unavailable, surplus, needs)
+
+    def _count(self, reference: Reference, member: _Member, sign: int, pod: Pod | None) -> None:
+        name = reference.group
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = _Group()
+            self.vanished.pop(name, None)
+        else:
+            self._take_out(name, group)
+        if pod is not None and group.controller is None:
+            group.controller = controller_of(pod)
+        group.pods += sign
+        group.healthy += sign * member.healthy
+        before = group.references.get(reference, 0)
+        _add(group.references, reference, sign)
+        if not before or reference not in group.references:
+            self._index(name, reference, group)
+        if not group.pods:
+            del self._groups[name]
+            if group.definition is not None:
+                self.vanished[name] = (group.definition.family, group.controller)
+            return
+        if not before or reference not in group.references:
+            group.definition = self._define(group)
+        self._put_in(name, group)
+
+    def _index(self, name: str, reference: Reference, group: _Group) -> None:
+        """File the group under what defines it, as long as any of its pods says so."""
+        key = (reference.source, reference.defined_by)
+        if any((each.source, each.defined_by) == key for each in group.references):
+            self._defined_by.setdefault(key, {})[name] = None
+        elif groups := self._defined_by.get(key):
+            groups.pop(name, None)
+            if not groups:
+                del self._defined_by[key]
+
+    def _uncount(self, uid: str, member: _Member) -> None:
+        if member.reference is None:
+            self.unreferenced.pop(uid, None)
+        else:
+            self._count(member.reference, member, -1, None)
+
+    def _define(self, group: _Group) -> Definition | None:
+        """Pods of one group may differ for a while: then the largest need counts."""
+        found = [define(each, self.settings, self._definitions) for each in group.references]
+        if not found or None in found:
+            return None
+        return max(each for each in found if each is not None)
+
+    def _put_in(self, name: str, group: _Group) -> None:
+        definition = group.definition
+        if definition is None:
+            self.undefined[name] = None
+            return
+        _add(self.families, definition.family, +1)
+        if definition.workload:
+            _add(self.workloads, definition.workload, +1)
+        self._healthy += group.healthy
+        if group.healthy < definition.need:
+            self._unavailable[name] = group.healthy
+            return
+        _add(self._needs, definition.need, +1)
+        if group.healthy > definition.need:
+            self._surplus[name] = group.healthy - definition.need
+
+    def _take_out(self, name: str, group: _Group) -> None:
+        definition = group.definition
+        if definition is None:
+            self.undefined.pop(name, None)
+            return
+        _add(self.families, definition.family, -1)
+        if definition.workload:
+            _add(self.workloads, definition.workload, -1)
+        self._healthy -= group.healthy
+        if self._unavailable.pop(name, None) is None:
+            _add(self._needs, definition.need, -1)
+            self._surplus.pop(name, None)
+
+
+def evicted_at(pod: Pod) -> str:
+    """When the Eviction API said that it evicts this pod; empty if it did not."""
+    for condition in pod.status.conditions:
+        if condition.type == "DisruptionTarget" and condition.status == "True":
+            evicted = condition.reason == "EvictionByEvictionAPI"
+            return condition.last_transition_time or "" if evicted else ""
+    return ""
+
+
+def _add(counts: dict[K, int], key: K, number: int) -> None:
+    counts[key] = counts.get(key, 0) + number
+    if not counts[key]:
+        del counts[key]

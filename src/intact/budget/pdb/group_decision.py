@@ -1,0 +1,254 @@
+"""The gate of a PodDisruptionBudget that counts groups: the decision at a write of its status.
+
+Two rules:
+- Everything that decides whether an eviction may go on lives in this file.
+- A decision is a function of the stored budget, what is to be stored, and the gate's live counts.
+  It returns the answer and what is stored in its place, under the API server's own
+  compare-and-swap: whoever loses that race is asked again with the fresh object.
+
+The API server stores an eviction before it carries it out: it takes one from disruptionsAllowed and
+puts the pod's name into disruptedPods.
+
+| the pod | cost |
+|---|---|
+| already in disruptedPods, and not a younger one of the same name | free |
+| without a group, or of a group that nobody says the need of | denied |
+| not ready | free, recorded; without `AlwaysAllow` only while enough groups are available |
+| in a group that is already unavailable | free, recorded |
+| in a group with surplus (healthy pods > need) | free, recorded, surplus - 1 |
+| any other | 1 group, recorded; none left: denied |
+
+What is stored and what is counted live may differ: whichever is stricter holds, and is stored.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from intact.budget.pdb.group_conditions import (
+    INSUFFICIENT_REPLICAS,
+    SUFFICIENT_REPLICAS,
+    insufficient_text,
+)
+from intact.budget.pdb.group_counts import Counted
+from intact.budget.pdb.group_recount import may_go
+from intact.budget.pdb.group_settings import check_settings, rules_of
+from intact.budget.pdb.group_sources import explain_missing
+from intact.budget.pdb.pods import DISRUPTION_ALLOWED, parse_time, set_condition
+from intact.model.group_ledger import GroupLedger, GroupRecord
+from intact.model.meta import Condition
+from intact.model.pdb import PdbStatus, PodDisruptionBudget
+
+ALWAYS_ALLOW = "AlwaysAllow"
+
+
+class Reason(StrEnum):
+    """Why a decision is as it is; a label of a metric."""
+
+    RECORDED = "AlreadyRecorded"
+    NOT_READY = "NotAvailable"
+    GROUP_UNAVAILABLE = "GroupUnavailable"
+    SURPLUS = "Surplus"
+    BUDGET = "Budget"
+    EXHAUSTED = "BudgetExhausted"
+    UNHEALTHY = "BudgetUnhealthy"
+    NOT_PROCESSED = "NotProcessed"
+    LIVE_COUNT = "LiveCount"
+    INVALID = "InvalidConfig"
+    UNRESOLVED = "GroupUnknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The pod that is to be evicted, as the gate knows it."""
+
+    name: str
+    uid: str
+    at: str
+    """When the API server allowed it, by its own clock."""
+    healthy: bool
+    group: str | None
+    need: int | None
+    """None if nobody says so."""
+    recorded: bool
+    """The entry that is stored stands for this pod."""
+    version: str
+    """The resource version of the pod that the gate looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    allowed: bool
+    reason: Reason
+    message: str = ""
+    status: PdbStatus | None = None
+    ledger: GroupLedger | None = None
+
+
+def evicted_names(old: PdbStatus, new: PdbStatus) -> list[str]:
+    """The pod of an eviction: the new name or time. If there is none, it was evicted before in the
+    same second: any with the latest time may be meant."""
+    before, after = old.disrupted_pods, new.disrupted_pods
+    changed = [name for name, at in after.items() if before.get(name) != at]
+    if changed or not after:
+        return changed
+    last = max(map(parse_time, after.values()))
+    return [name for name, at in after.items() if parse_time(at) == last]
+
+
+def problem_of(budget: PodDisruptionBudget, ledger: GroupLedger | None) -> Verdict | None:
+    """Why nothing may go, whatever the pod."""
+    name = budget.metadata.name
+    if problems := check_settings(budget):
+        text = "; ".join(map(str, problems))
+        return Verdict(False, Reason.INVALID, f"The disruption budget {name} is invalid: {text}")
+    if (
+        ledger is None
+        or ledger.rules != rules_of(budget)
+        or budget.status.observed_generation < budget.metadata.generation
+    ):
+        return still_processed(budget)
+    return None
+
+
+def still_processed(budget: PodDisruptionBudget, why: str = "") -> Verdict:
+    message = f"The disruption budget {budget.metadata.name} is still being processed"
+    message += f": {why}" if why else ""
+    return Verdict(False, Reason.NOT_PROCESSED, f"{message}; try again in a moment.")
+
+
+def decide(
+    budget: PodDisruptionBudget,
+    ledger: GroupLedger,
+    pod: Subject,
+    live: Counted,
+    now: datetime,
+) -> Verdict:
+    """May this pod go now? `live` is without all pods that are recorded."""
+    if pod.recorded:
+        return _allow(budget, ledger, pod, Reason.RECORDED, now)
+    if pod.group is None or pod.need is None:
+        return _unresolved(budget, pod)
+    if not pod.healthy:
+        enough = min(ledger.available, live.available) >= ledger.desired
+        if budget.spec.unhealthy_pod_eviction_policy == ALWAYS_ALLOW or enough:
+            return _allow(budget, ledger, pod, Reason.NOT_READY, now)
+        return Verdict(False, Reason.UNHEALTHY, _unhealthy(budget, ledger, pod, live))
+    if live.available <= ledger.desired and _breaks(pod.group, live):
+        message = _exhausted(budget, ledger, pod, live.available)
+        return Verdict(False, Reason.LIVE_COUNT, message)
+    if pod.group in ledger.unavailable:
+        left = {**ledger.unavailable, pod.group: max(0, ledger.unavailable[pod.group] - 1)}
+        taken = msgspec.structs.replace(ledger, unavailable=left)
+        return _allow(budget, taken, pod, Reason.GROUP_UNAVAILABLE, now)
+    if ledger.surplus.get(pod.group) and pod.group in live.surplus:
+        left = {**ledger.surplus, pod.group: ledger.surplus[pod.group] - 1}
+        left = {group: number for group, number in left.items() if number}
+        taken = msgspec.structs.replace(ledger, surplus=left)
+        return _allow(budget, taken, pod, Reason.SURPLUS, now)
+    return _spend(budget, ledger, pod, now)
+
+
+def _breaks(group: str, live: Counted) -> bool:
+    """Whether one pod less makes the group unavailable, by the live counts."""
+    return group not in live.unavailable and group not in live.surplus
+
+
+def _spend(
+    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, now: datetime
+) -> Verdict:
+    assert pod.group is not None
+    assert pod.need is not None
+    if ledger.allowed <= 0:
+        message = _exhausted(budget, ledger, pod, ledger.available)
+        return Verdict(False, Reason.EXHAUSTED, message)
+    surplus = {**ledger.surplus}
+    healthy = pod.need + surplus.pop(pod.group, 0)
+    needs = {**ledger.needs, pod.need: ledger.needs.get(pod.need, 0) - 1}
+    taken = msgspec.structs.replace(
+        ledger,
+        unavailable={**ledger.unavailable, pod.group: healthy - 1},
+        surplus=surplus,
+        needs={need: number for need, number in needs.items() if number > 0},
+        allowed=ledger.allowed - 1,
+        available=max(0, ledger.available - 1),
+    )
+    return _allow(budget, taken, pod, Reason.BUDGET, now)
+
+
+def _allow(
+    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, reason: Reason, now: datetime
+) -> Verdict:
+    record = GroupRecord(uid=pod.uid, group=pod.group or "", version=pod.version)
+    ledger = msgspec.structs.replace(ledger, pods={**ledger.pods, pod.name: record})
+    old = budget.status
+    counted = pod.healthy and reason is not Reason.RECORDED
+    status = msgspec.structs.replace(
+        old,
+        disruptions_allowed=may_go(ledger),
+        current_healthy=max(0, old.current_healthy - counted),
+        disrupted_pods={**old.disrupted_pods, pod.name: pod.at},
+        conditions=_conditions(old, ledger, now),
+    )
+    return Verdict(True, reason, status=status, ledger=ledger)
+
+
+def _conditions(old: PdbStatus, ledger: GroupLedger, now: datetime) -> list[Condition]:
+    """Only what an eviction changes."""
+    for condition in old.conditions:
+        if (condition.type, condition.reason) == (DISRUPTION_ALLOWED, SUFFICIENT_REPLICAS):
+            if ledger.allowed:
+                break
+            spent = msgspec.structs.replace(
+                condition,
+                status="False",
+                reason=INSUFFICIENT_REPLICAS,
+                message=insufficient_text(ledger),
+            )
+            return set_condition(old.conditions, spent, now)
+    return old.conditions
+
+
+def _unresolved(budget: PodDisruptionBudget, pod: Subject) -> Verdict:
+    name = budget.metadata.name
+    if pod.group is None:
+        what = f"Pod {pod.name} has no group, and the disruption budget {name} counts groups"
+        message = f"{what}: give it a reference to one, or take it out of the budget's selector."
+    else:
+        what = f"Nobody says how many pods group {pod.group!r} of pod {pod.name} needs"
+        message = f"{what}: the disruption budget {name} waits for its definition."
+    return Verdict(False, Reason.UNRESOLVED, message)
+
+
+def _exhausted(
+    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, available: int
+) -> str:
+    have = f"{available} of {ledger.expected} groups available"
+    need = f"{ledger.desired} must stay so"
+    return (
+        f"Pod {pod.name} of group {pod.group!r} cannot go now: the disruption budget "
+        f"{budget.metadata.name} has {have} and {need}. {_waits_for(ledger)}"
+    )
+
+
+def _unhealthy(
+    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, live: Counted
+) -> str:
+    have = min(ledger.available, live.available)
+    return (
+        f"Pod {pod.name} of group {pod.group!r} is not ready, and the disruption budget "
+        f"{budget.metadata.name} lets such pods go only while enough groups are available: "
+        f"{have} of {ledger.expected} are, and {ledger.desired} must be. {_waits_for(ledger)}"
+    )
+
+
+def _waits_for(ledger: GroupLedger) -> str:
+    if ledger.desired >= ledger.expected > 0:
+        return "It never allows a disruption: change the budget, or scale up first."
+    waiting: Mapping[str, object] = {**ledger.unavailable, **ledger.absent}
+    if waiting:
+        return f"It waits for {explain_missing(waiting)} to be ready again."
+    return "It waits for groups to become ready."

@@ -1,0 +1,88 @@
+"""What a PodDisruptionBudget that counts groups says beside its spec: a label and annotations.
+
+A bad value is refused at admission. One that slipped in, because it was there before Intact, makes
+the budget fail closed.
+"""
+
+from dataclasses import dataclass
+
+from intact.budget.pdb.scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL, scope_of
+from intact.budget.pub.settings import MOST_REPLICAS, parse_total
+from intact.budget.pub.validation import is_label_key
+from intact.model.field_error import FieldError
+from intact.model.group_ledger import GroupLedger
+from intact.model.pdb import PodDisruptionBudget
+
+GROUP_LABEL_KEY = "intact.dev/group-label-key"
+MIN_READY_REPLICAS = "intact.dev/min-ready-replicas"
+EXPECTED_REPLICAS = "intact.dev/expected-replicas"
+REPLICAS = "intact.dev/replicas"
+LEDGER = "intact.dev/ledger"
+_SEPARATOR = "|"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    label_key: str = ""
+    """Empty: pods say themselves which group they are of."""
+    min_ready: int | None = None
+    expected: int | None = None
+
+
+def read_settings(budget: PodDisruptionBudget) -> GroupSettings:
+    """A value that cannot be read counts as absent; `check_settings` says so."""
+    annotations = budget.metadata.annotations
+    key = annotations.get(GROUP_LABEL_KEY, "")
+    return GroupSettings(
+        label_key=key if is_label_key(key) else "",
+        min_ready=parse_total(annotations.get(MIN_READY_REPLICAS, "")) or None,
+        expected=parse_total(annotations.get(EXPECTED_REPLICAS, "")),
+    )
+
+
+def check_settings(budget: PodDisruptionBudget) -> list[FieldError]:
+    """What is wrong with the label and the annotations."""
+    found = []
+    scope = scope_of(budget)
+    if scope not in (*GROUP_SCOPES, POD_SCOPE):
+        known = ", ".join((*GROUP_SCOPES, POD_SCOPE))
+        found.append(
+            FieldError(f"metadata.labels[{SCOPE_LABEL}]", scope, f"{scope!r} is not one of {known}")
+        )
+    annotations = budget.metadata.annotations
+    key = annotations.get(GROUP_LABEL_KEY)
+    if key is not None and not is_label_key(key):
+        message = f"{key!r} is not a label key, such as app or example.com/shard"
+        found.append(_error(GROUP_LABEL_KEY, key, message))
+    for name, least in ((MIN_READY_REPLICAS, 1), (EXPECTED_REPLICAS, 0)):
+        text = annotations.get(name)
+        if text is None:
+            continue
+        number = parse_total(text)
+        if number is None or number < least:
+            message = f"{text!r} is not an integer from {least} to {MOST_REPLICAS}"
+            found.append(_error(name, text, message))
+    return found
+
+
+def _error(name: str, value: str, message: str) -> FieldError:
+    return FieldError(f"metadata.annotations[{name}]", value, message)
+
+
+def rules_of(budget: PodDisruptionBudget) -> str:
+    """By what a recount is told from one of another budget or of other rules. The generation says
+    nothing about labels and annotations, and annotations may have been copied."""
+    annotations = budget.metadata.annotations
+    names = (GROUP_LABEL_KEY, MIN_READY_REPLICAS, EXPECTED_REPLICAS)
+    values = [annotations.get(name, "") for name in names]
+    return _SEPARATOR.join([budget.metadata.uid, str(budget.metadata.generation), *values])
+
+
+def is_of(budget: PodDisruptionBudget, ledger: GroupLedger) -> bool:
+    """Whether a ledger is this budget's, under whatever rules."""
+    return ledger.rules.partition(_SEPARATOR)[0] == budget.metadata.uid
+
+
+def groups_alike(budget: PodDisruptionBudget, ledger: GroupLedger) -> bool:
+    """Whether a ledger's groups are told from each other as the budget does now."""
+    return ledger.rules.split(_SEPARATOR)[2:4] == rules_of(budget).split(_SEPARATOR)[2:4]

@@ -1,0 +1,186 @@
+"""From a pod to its group, the group's need, and how many such groups there should be.
+
+First match wins:
+
+| source | group | need | groups expected |
+|---|---|---|---|
+| `intact.dev/group-label-key` | value of the label | `intact.dev/min-ready-replicas`, or 1 | `spec.replicas` of the pods' LeaderWorkerSet, else those seen |
+| pod `spec.schedulingGroup` | the PodGroup | its gang's `minCount` | PodGroups of the same template |
+| pod `spec.workloadRef` | name, podGroup, replica key | the Workload's `minCount` | the scale of its controller, else those seen |
+| labels of a LeaderWorkerSet | its group key | annotation with the size | `spec.replicas` |
+
+A pod without any of these has no group; a group whose definition is not there, or does not say how
+many pods it needs, has no need. Both count as unhealthy.
+"""  # noqa: E501
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from intact.budget.pdb.group_settings import GroupSettings
+from intact.budget.pub.settings import parse_total
+from intact.model.pod import Pod
+from intact.model.scheduling import (
+    ControllerReference,
+    GangWorkload,
+    LeaderWorkerSet,
+    PodGroup,
+    PodGroupTemplate,
+)
+
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+LWS_GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
+
+
+class Source(StrEnum):
+    LABEL = "label"
+    POD_GROUP = "PodGroup"
+    WORKLOAD = "Workload"
+    LEADER_WORKER_SET = "LeaderWorkerSet"
+
+
+class Reference(NamedTuple):
+    """What a pod itself says about its group."""
+
+    source: Source
+    group: str
+    defined_by: str = ""
+    """Name of the PodGroup, Workload or LeaderWorkerSet."""
+    part: str = ""
+    """The podGroup of the Workload."""
+    need: int | None = None
+    """None where only the definition knows."""
+
+
+class Family(NamedTuple):
+    """Groups that one object says the number of."""
+
+    source: Source
+    name: str
+    part: str = ""
+
+
+class Definition(NamedTuple):
+    need: int
+    family: Family
+    workload: str = ""
+    """Kind and name of what the group is a part of; empty if it stands for itself."""
+
+
+class Definitions(Protocol):
+    """Of one namespace."""
+
+    def pod_group(self, name: str) -> PodGroup | None: ...
+    def workload(self, name: str) -> GangWorkload | None: ...
+    def leader_worker_set(self, name: str) -> LeaderWorkerSet | None: ...
+    def pod_groups_of(self, workload: str, template: str) -> int:
+        """How many PodGroups there are of a template, without those that are being deleted."""
+
+    def scale_of(self, controller: ControllerReference) -> int | None:
+        """How many groups a controller wants; None if it does not count groups."""
+
+
+def reference_of(pod: Pod, settings: GroupSettings) -> Reference | None:
+    labels = pod.metadata.labels
+    if settings.label_key:
+        value = labels.get(settings.label_key)
+        if value is None:
+            return None
+        need = settings.min_ready or 1
+        return Reference(Source.LABEL, value, labels.get(LWS_NAME, ""), need=need)
+    group = pod.spec.scheduling_group
+    if group is not None and group.pod_group_name:
+        name = group.pod_group_name
+        return Reference(Source.POD_GROUP, name, name)
+    workload = pod.spec.workload_ref
+    if workload is not None and workload.name:
+        parts = (workload.name, workload.pod_group, workload.pod_group_replica_key)
+        return Reference(Source.WORKLOAD, "/".join(parts), workload.name, workload.pod_group)
+    key = labels.get(LWS_GROUP_KEY)
+    if key:
+        size = parse_total(pod.metadata.annotations.group_size) or None
+        name = labels.get(LWS_NAME, "")
+        return Reference(Source.LEADER_WORKER_SET, key, name, need=size)
+    return None
+
+
+def define(
+    reference: Reference, settings: GroupSettings, definitions: Definitions
+) -> Definition | None:
+    """None if nobody says how many pods the group needs."""
+    if reference.source is Source.POD_GROUP:
+        return _of_pod_group(definitions.pod_group(reference.defined_by), settings)
+    need = reference.need
+    if reference.source is Source.WORKLOAD:
+        need = _need_of_part(definitions.workload(reference.defined_by), reference, settings)
+    elif need is None:
+        owner = definitions.leader_worker_set(reference.defined_by)
+        need = owner.spec.leader_worker_template.size if owner else None
+    if not need:
+        return None
+    family = Family(reference.source, reference.defined_by, reference.part)
+    return Definition(need, family, reference.defined_by)
+
+
+def _of_pod_group(group: PodGroup | None, settings: GroupSettings) -> Definition | None:
+    if group is None:
+        return None
+    gang = group.spec.scheduling_policy.gang
+    need = gang.min_count if gang else settings.min_ready
+    family = _family_of(group)
+    return Definition(need, family, family.name if family.part else "") if need else None
+
+
+def _need_of_part(
+    workload: GangWorkload | None, reference: Reference, settings: GroupSettings
+) -> int | None:
+    if workload is None:
+        return None
+    for part in workload.spec.pod_groups:
+        if part.name == reference.part:
+            gang = part.policy.gang
+            return gang.min_count if gang else settings.min_ready
+    return None
+
+
+def template_of(group: PodGroup) -> tuple[str, str]:
+    """Workload and template of a PodGroup; empty if it was made from none."""
+    spec = group.spec
+    template = spec.workload_ref
+    if template is None and spec.pod_group_template_ref is not None:
+        template = spec.pod_group_template_ref.workload
+    template = template or PodGroupTemplate()
+    return template.workload_name, template.template_name or template.pod_group_template_name
+
+
+def _family_of(group: PodGroup) -> Family:
+    workload, template = template_of(group)
+    if workload and template:
+        return Family(Source.POD_GROUP, workload, template)
+    return Family(Source.POD_GROUP, group.metadata.name)
+
+
+def expected_of(family: Family, definitions: Definitions) -> int | None:
+    """How many groups there should be; None if nobody but the pods themselves says so."""
+    match family.source:
+        case Source.POD_GROUP if family.part:
+            return definitions.pod_groups_of(family.name, family.part)
+        case Source.POD_GROUP:
+            found = definitions.pod_group(family.name)
+            return int(found is not None and found.metadata.deletion_timestamp is None)
+        case Source.WORKLOAD:
+            workload = definitions.workload(family.name)
+            controller = workload.spec.controller_ref if workload else None
+            return definitions.scale_of(controller) if controller else None
+        case Source.LABEL | Source.LEADER_WORKER_SET:
+            owner = definitions.leader_worker_set(family.name) if family.name else None
+            if owner is None:
+                return None
+            return 0 if owner.metadata.deletion_timestamp is not None else owner.spec.replicas
+
+
+def explain_missing(names: Iterable[str]) -> str:
+    """For a condition: some names, and how many more."""
+    found = sorted(names)
+    more = len(found) - 5
+    return ", ".join(found[:5]) + (f" and {more} more" if more > 0 else "")

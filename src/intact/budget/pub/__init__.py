@@ -1,0 +1,1 @@
+"""PodUnavailableBudgets: what a pod costs, what is counted, what may be stored."""

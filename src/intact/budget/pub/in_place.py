@@ -1,0 +1,169 @@
+"""In-place changes of a pod: which of them can make it unavailable, and when they are over."""
+
+import re
+
+from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX, is_marked_unavailable, is_ready
+from intact.model.pod import ContainerStatus, Pod, ResizableContainer, ResizablePod
+from intact.model.pub import ContainerMark, LedgerRecord
+
+
+def restarted_containers(old: Pod, new: Pod) -> dict[str, ContainerMark]:
+    """The containers that an update restarts: those with another image."""
+    images = {container.name: container.image for container in old.spec.all_containers()}
+    return mark_containers(
+        old,
+        {
+            container.name: container.image
+            for container in new.spec.all_containers()
+            if images.get(container.name, container.image) != container.image
+        },
+    )
+
+
+def restarting_resizes(old: ResizablePod, new: ResizablePod) -> dict[str, str]:
+    """The containers that a resize restarts, as `mark_containers` takes them."""
+    before = {one.name: one for one in old.spec.containers + old.spec.init_containers}
+    restarted = {}
+    for container in new.spec.containers + new.spec.init_containers:
+        known = before.get(container.name)
+        changed = _changed_resources(known, container) if known else set()
+        if any(
+            policy.restart_policy == "RestartContainer" and policy.resource_name in changed
+            for policy in container.resize_policy
+        ):
+            restarted[container.name] = ""
+    return restarted
+
+
+def _changed_resources(old: ResizableContainer, new: ResizableContainer) -> set[str]:
+    changed = set()
+    for one, two in (
+        (old.resources.requests, new.resources.requests),
+        (old.resources.limits, new.resources.limits),
+    ):
+        changed |= {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
+    return changed
+
+
+def mark_containers(pod: Pod, wanted: dict[str, str]) -> dict[str, ContainerMark]:
+    """These containers as they run now, to be told from what will run later."""
+    statuses = {status.name: status for status in pod.status.all_container_statuses()}
+    images = {container.name: container.image for container in pod.spec.all_containers()}
+    marks = {}
+    for name, image in wanted.items():
+        found = statuses.get(name) or ContainerStatus(name=name)
+        marks[name] = ContainerMark(
+            container_id=found.container_id,
+            image_id=found.image_id,
+            image=images.get(name, "") if _is_digest(found.image) else found.image,
+            wanted=image,
+        )
+    return marks
+
+
+def is_newly_marked(old: Pod, new: Pod) -> bool:
+    """Whether an update takes a pod out of service by a label."""
+    return any(
+        key.startswith(UNAVAILABLE_LABEL_PREFIX) and key not in old.metadata.labels
+        for key in new.metadata.labels
+    )
+
+
+def ends_sooner(old: Pod, new: Pod) -> bool:
+    """Whether an update gives a pod less time to live."""
+    before, after = old.spec.active_deadline_seconds, new.spec.active_deadline_seconds
+    return after is not None and (before is None or after < before)
+
+
+def has_begun(record: LedgerRecord, pod: Pod) -> bool:
+    """Whether the pod has what the change asked for, so that it did take place: of images its spec
+    says so, of resources a condition that the kubelet sets (the store keeps no resources)."""
+    images = {container.name: container.image for container in pod.spec.all_containers()}
+    resizes = any(
+        condition.type == "PodResizeInProgress" and condition.status == "True"
+        for condition in pod.status.conditions
+    )
+    return all(
+        mark.wanted == images.get(name) if mark.wanted else resizes
+        for name, mark in record.containers.items()
+    )
+
+
+def is_over(record: LedgerRecord, pod: Pod, *, late: bool = False) -> bool:
+    """Whether an in-place change has come to its end: what it brought runs, and is ready.
+
+    Without containers the change was the unavailable label, which from then on speaks for itself.
+    `late` says that the change has had its time: then less has to be seen.
+    """
+    if not record.containers:
+        return is_marked_unavailable(pod)
+    if not is_ready(pod):
+        return False
+    images = {container.name: container.image for container in pod.spec.all_containers()}
+    statuses = {status.name: status for status in pod.status.all_container_statuses()}
+    initial = {container.name for container in pod.spec.init_containers}
+    return all(
+        name in statuses
+        and (
+            _runs_anew(mark, statuses[name], images.get(name, ""), late=late)
+            or (late and _stays(mark, statuses[name], initial=name in initial))
+        )
+        for name, mark in record.containers.items()
+    )
+
+
+def _stays(mark: ContainerMark, status: ContainerStatus, *, initial: bool) -> bool:
+    """A container that will not be restarted: it was changed back in time, or has done its work
+    before the pod began to run."""
+    runs_already = bool(mark.wanted) and (
+        same_image(mark.wanted, mark.image)
+        or same_image(mark.wanted, status.image)
+        # Changed more than once, and shown without a name: nobody can tell what it runs.
+        or (not mark.image_id and _is_digest(status.image))
+    )
+    return status.ready and (runs_already or initial)
+
+
+def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str, *, late: bool) -> bool:
+    """Another container than the one that was marked, and of another image.
+
+    Image names say little: a status may show another tag of the same image, or a bare digest. So
+    the name that the spec asks for, another image ID, or another name than before will all do,
+    unless the container was changed more than once; and late, when the kubelet must have seen the
+    change, any restart.
+    """
+    if mark.container_id and status.container_id == mark.container_id:
+        return False
+    if not status.ready:
+        return False
+    if late or not mark.wanted:  # of other resources a restart is all there is to see
+        return True
+    if not mark.image_id:  # some image before this one may have yet to start: only the name says
+        return same_image(status.image, image)
+    return (
+        same_image(status.image, image)
+        or status.image_id != mark.image_id
+        or not (_is_digest(status.image) or same_image(status.image, mark.image))
+    )
+
+
+def _is_digest(image: str) -> bool:
+    """Some runtimes show nothing else."""
+    return image.startswith("sha256:")
+
+
+_DEFAULT_TAG = re.compile(r"^[^@]+/[^@:/]+$")
+
+
+def same_image(one: str, two: str) -> bool:
+    return _normalised(one) == _normalised(two)
+
+
+def _normalised(image: str) -> str:
+    """With the registry, library and tag that may be left out."""
+    first, slash, _ = image.partition("/")
+    if not slash:
+        image = f"docker.io/library/{image}"
+    elif not ("." in first or ":" in first or first == "localhost"):
+        image = f"docker.io/{image}"
+    return f"{image}:latest" if _DEFAULT_TAG.match(image) else image

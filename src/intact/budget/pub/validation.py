@@ -1,0 +1,233 @@
+"""Whether a budget may be stored.
+
+The first part repeats the rules of the CRD, for whoever has no API server to ask; the table of
+cases in the tests is one for both. The rest needs more than the object's own spec: annotations,
+and the other budgets of the namespace.
+
+An update is not refused for what was wrong before it: a budget that slipped in must stay editable.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from intact.budget.pub.settings import (
+    ENFORCEMENT,
+    KNOWN_OPERATIONS,
+    MOST_REPLICAS,
+    PROTECT_OPERATIONS,
+    PROTECT_TOTAL_REPLICAS,
+    Enforcement,
+    listed_operations,
+    parse_total,
+)
+from intact.budget.selectors import Selector, check_selector
+from intact.model.amounts import check_amount
+from intact.model.field_error import FieldError
+from intact.model.meta import LabelSelector
+from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
+
+
+@dataclass(slots=True)
+class Verdict:
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def validate(
+    pub: PodUnavailableBudget,
+    others: Iterable[PodUnavailableBudget],
+    old: PodUnavailableBudget | None = None,
+) -> Verdict:
+    """`others` are budgets of the same namespace; the budget itself among them does not count."""
+    verdict = Verdict(_errors(pub), _warnings(pub))
+    overlap = _overlap(pub, others)
+    if old is None:
+        verdict.errors += overlap
+        return verdict
+    known = _errors(old)
+    verdict.errors = [error for error in verdict.errors if error not in known]
+    verdict.errors += _changed(pub.spec, old.spec)
+    # What a budget covers cannot change, so its update makes no new overlap.
+    verdict.warnings += [str(error) for error in overlap]
+    return verdict
+
+
+def _errors(pub: PodUnavailableBudget) -> list[FieldError]:
+    spec = pub.spec
+    return [
+        *_covered(spec),
+        *_amounts(spec),
+        *_groups(spec),
+        *_annotations(pub.metadata.annotations),
+    ]
+
+
+def _covered(spec: PubSpec) -> list[FieldError]:
+    if (spec.selector is None) == (spec.target_ref is None):
+        given = "neither is" if spec.selector is None else "both are"
+        message = f"exactly one of selector and targetRef must be set; {given}"
+        return [FieldError("spec", None, message)]
+    if spec.target_ref is not None:
+        return _target(spec.target_ref)
+    assert spec.selector is not None
+    return _selector(spec.selector)
+
+
+_API_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+")
+
+
+def _target(target: TargetReference) -> list[FieldError]:
+    path = "spec.targetRef"
+    fields = {"apiVersion": target.api_version, "kind": target.kind, "name": target.name}
+    found = [
+        FieldError(f"{path}.{name}", value, "must not be empty")
+        for name, value in fields.items()
+        if not value
+    ]
+    if target.api_version and not _API_VERSION.fullmatch(target.api_version):
+        message = "must be GROUP/VERSION or VERSION, such as apps/v1"
+        found.append(FieldError(f"{path}.apiVersion", target.api_version, message))
+    return found
+
+
+_LABEL_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL_KEY = re.compile(rf"(?:(?P<prefix>{_DNS_LABEL}(\.{_DNS_LABEL})*)/)?{_LABEL_NAME}")
+_LABEL_VALUE = re.compile(rf"({_LABEL_NAME})?")
+_LONGEST_PREFIX = 253
+_NO_LABEL_KEY = "must be a label key, such as app or example.com/shard"
+
+
+def is_label_key(key: str) -> bool:
+    match = _LABEL_KEY.fullmatch(key)
+    return match is not None and len(match["prefix"] or "") <= _LONGEST_PREFIX
+
+
+def _selector(selector: LabelSelector) -> list[FieldError]:
+    path = "spec.selector"
+    if not selector.match_labels and not selector.match_expressions:
+        return [FieldError(path, None, "must not be empty: it would select every pod")]
+    found = [FieldError(f"{path}.{at}", None, message) for at, message in check_selector(selector)]
+    keys = [("matchLabels", key) for key in selector.match_labels]
+    values = [("matchLabels", value) for value in selector.match_labels.values()]
+    for index, expression in enumerate(selector.match_expressions):
+        keys.append((f"matchExpressions[{index}].key", expression.key))
+        values += [(f"matchExpressions[{index}].values", value) for value in expression.values]
+    found += [
+        FieldError(f"{path}.{at}", key, _NO_LABEL_KEY) for at, key in keys if not is_label_key(key)
+    ]
+    found += [
+        FieldError(f"{path}.{at}", value, "must be a label value, such as web")
+        for at, value in values
+        if not _LABEL_VALUE.fullmatch(value)
+    ]
+    return found
+
+
+_NO_AMOUNT = "must be a number from 0 on, or a percentage from 0% to 100%"
+
+
+def _amounts(spec: PubSpec) -> list[FieldError]:
+    amounts = {"maxUnavailable": spec.max_unavailable, "minAvailable": spec.min_available}
+    if all(amount is None for amount in amounts.values()):
+        message = "at least one of maxUnavailable and minAvailable must be set"
+        return [FieldError("spec", None, message)]
+    return [
+        FieldError(f"spec.{name}", amount, _NO_AMOUNT)
+        for name, amount in amounts.items()
+        if amount is not None and check_amount(amount)
+    ]
+
+
+def _groups(spec: PubSpec) -> list[FieldError]:
+    policy = spec.pod_group_policy
+    if policy is None:
+        return []
+    found = []
+    if not is_label_key(policy.group_label_key):
+        found.append(
+            FieldError("spec.podGroupPolicy.groupLabelKey", policy.group_label_key, _NO_LABEL_KEY)
+        )
+    need = policy.min_ready_replicas
+    if need is not None and need < 1:
+        found.append(FieldError("spec.podGroupPolicy.minReadyReplicas", need, "must be at least 1"))
+    return found
+
+
+def _annotations(annotations: dict[str, str]) -> list[FieldError]:
+    found = []
+    operations = annotations.get(PROTECT_OPERATIONS, "")
+    for operation in sorted(listed_operations(operations).difference(KNOWN_OPERATIONS)):
+        message = f"{operation!r} is not one of {', '.join(KNOWN_OPERATIONS)}"
+        found.append(_annotation_error(PROTECT_OPERATIONS, operations, message))
+    total = annotations.get(PROTECT_TOTAL_REPLICAS)
+    if total is not None and parse_total(total) is None:
+        message = f"{total!r} is not an integer from 0 to {MOST_REPLICAS}"
+        found.append(_annotation_error(PROTECT_TOTAL_REPLICAS, total, message))
+    mode = annotations.get(ENFORCEMENT)
+    if mode is not None and mode not in list(Enforcement):
+        message = f"{mode!r} is not one of {', '.join(Enforcement)}"
+        found.append(_annotation_error(ENFORCEMENT, mode, message))
+    return found
+
+
+def _annotation_error(key: str, value: str, message: str) -> FieldError:
+    return FieldError(f"metadata.annotations[{key}]", value, message)
+
+
+def _changed(new: PubSpec, old: PubSpec) -> list[FieldError]:
+    fields = {
+        "selector": (new.selector, old.selector),
+        "targetRef": (new.target_ref, old.target_ref),
+    }
+    return [
+        FieldError(f"spec.{name}", None, f"{name} cannot change; make another budget instead")
+        for name, (after, before) in fields.items()
+        if after != before
+    ]
+
+
+_BOTH_AMOUNTS = (
+    "maxUnavailable and minAvailable are both set: maxUnavailable wins and minAvailable is not "
+    "looked at (with podGroupPolicy both would hold)"
+)
+
+
+def _warnings(pub: PodUnavailableBudget) -> list[str]:
+    spec = pub.spec
+    both = spec.max_unavailable is not None and spec.min_available is not None
+    return [_BOTH_AMOUNTS] if both and spec.pod_group_policy is None else []
+
+
+def _overlap(pub: PodUnavailableBudget, others: Iterable[PodUnavailableBudget]) -> list[FieldError]:
+    """A selector and a targetRef are not judged: nobody knows which pods the second will have."""
+    selector = _usable_selector(pub.spec)
+    workload = _workload(pub.spec)
+    found = []
+    for other in others:
+        name = other.metadata.name
+        if name == pub.metadata.name:
+            continue
+        theirs = _usable_selector(other.spec)
+        if workload is not None and workload == _workload(other.spec):
+            message = f"the budget {name} has the same targetRef"
+            found.append(FieldError("spec.targetRef", None, message))
+        elif selector is not None and theirs is not None and selector.overlaps(theirs):
+            message = f"it overlaps with the selector of the budget {name}"
+            found.append(FieldError("spec.selector", None, message))
+    return found
+
+
+def _usable_selector(spec: PubSpec) -> Selector | None:
+    if spec.selector is None or spec.target_ref is not None or check_selector(spec.selector):
+        return None
+    return Selector(spec.selector)
+
+
+def _workload(spec: PubSpec) -> tuple[str, str, str] | None:
+    """Without the version: it says how to ask for the workload, not which one it is."""
+    if spec.target_ref is None:
+        return None
+    group, slash, _ = spec.target_ref.api_version.rpartition("/")
+    return group if slash else "", spec.target_ref.kind, spec.target_ref.name

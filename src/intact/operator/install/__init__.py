@@ -1,0 +1,1 @@
+"""Putting Intact into a cluster, and taking it out."""

@@ -1,0 +1,121 @@
+"""What the operator may do in a cluster: no more than it needs.
+
+The kinds of workloads that a `targetRef` may name are not known beforehand. All of them may be
+asked for their scale; to be followed as well, a kind is added to the ClusterRole `intact-owners`
+by a ClusterRole with the label that it gathers.
+"""
+
+from typing import Any
+
+from intact.operator.names import LABELS, LEASE, OPERATOR
+from intact.operator.webhook import certificates, registration
+
+Json = dict[str, Any]
+
+RBAC = "rbac.authorization.k8s.io"
+OWNERS_ROLE = "intact-owners"
+OWNERS_LABEL = "intact.dev/aggregate-to-owners"
+FOLLOW = ["list", "watch"]
+READ = ["get", *FOLLOW]
+APPLY = ["create", "patch"]
+WRITE = [*APPLY, "delete"]
+REGISTRATIONS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
+
+
+def access(namespace: str) -> list[Json]:
+    """The account, its roles and their bindings."""
+    return [
+        _object("v1", "ServiceAccount", OPERATOR, namespace),
+        _role("ClusterRole", OPERATOR, "", _cluster_rules()),
+        {
+            **_object(f"{RBAC}/v1", "ClusterRole", OWNERS_ROLE, ""),
+            "aggregationRule": {
+                "clusterRoleSelectors": [{"matchLabels": {OWNERS_LABEL: "true"}}],
+            },
+        },
+        _role("Role", OPERATOR, namespace, _own_rules()),
+        _binding("ClusterRoleBinding", OPERATOR, OPERATOR, namespace),
+        _binding("ClusterRoleBinding", OWNERS_ROLE, OWNERS_ROLE, namespace),
+        _binding("RoleBinding", OPERATOR, OPERATOR, namespace),
+    ]
+
+
+def _cluster_rules() -> list[Json]:
+    return [
+        _rule("", ["pods", "replicationcontrollers"], READ),
+        # The label that sends a namespace's pods through the gate.
+        _rule("", ["namespaces"], [*FOLLOW, "patch"]),
+        _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
+        _rule("batch", ["jobs"], READ),
+        _rule("*", ["*/scale"], ["get"]),
+        # What a RoleBasedGroup owns: server-side apply is a patch, and creates what is not there.
+        _rule("apps", ["deployments", "statefulsets"], WRITE),
+        _rule("apps", ["controllerrevisions"], [*READ, *WRITE]),
+        _rule("", ["services"], [*READ, *WRITE]),
+        _rule("", ["configmaps"], [*READ, *APPLY]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroups"], [*READ, "patch"]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroups/status"], ["update"]),
+        # Its finalizers: for owner references that block its deletion.
+        _rule("workloads.x-k8s.io", ["rolebasedgroups/finalizers"], ["update"]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
+        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
+        _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
+        # The revision that routers read on a pod.
+        _rule("", ["pods"], ["patch"]),
+        _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
+        _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
+        _rule("policy", ["poddisruptionbudgets"], READ),
+        _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
+        # The condition DisruptionTarget of pods that were not evicted after all.
+        _rule("", ["pods/status"], ["patch"]),
+        _rule("scheduling.k8s.io", ["podgroups", "workloads"], FOLLOW),
+        # Rollouts; and as a dry run: whether a namespace's pods are really gated.
+        _rule("", ["pods/eviction"], ["create"]),
+        _rule("", ["events"], ["create", "patch"]),
+        # A name cannot be asked for where there is none yet, so creation is not bound to it.
+        _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
+        {
+            **_rule("admissionregistration.k8s.io", REGISTRATIONS, [*READ, "update"]),
+            "resourceNames": [registration.NAME],
+        },
+    ]
+
+
+def _own_rules() -> list[Json]:
+    return [
+        _rule("coordination.k8s.io", ["leases"], ["create"]),
+        {
+            **_rule("coordination.k8s.io", ["leases"], [*READ, "update"]),
+            "resourceNames": [LEASE],
+        },
+        _rule("", ["secrets"], ["create"]),
+        {**_rule("", ["secrets"], ["get", "update"]), "resourceNames": [certificates.SECRET]},
+    ]
+
+
+def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
+    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
+
+
+def _object(api_version: str, kind: str, name: str, namespace: str) -> Json:
+    metadata: Json = {"name": name, "labels": dict(LABELS)}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def _role(kind: str, name: str, namespace: str, rules: list[Json]) -> Json:
+    return {**_object(f"{RBAC}/v1", kind, name, namespace), "rules": rules}
+
+
+def _binding(kind: str, name: str, role: str, namespace: str) -> Json:
+    in_namespace = namespace if kind == "RoleBinding" else ""
+    return {
+        **_object(f"{RBAC}/v1", kind, name, in_namespace),
+        "roleRef": {
+            "apiGroup": RBAC,
+            "kind": kind.removesuffix("Binding"),
+            "name": role,
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": OPERATOR, "namespace": namespace}],
+    }

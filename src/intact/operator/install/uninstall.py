@@ -1,0 +1,100 @@
+"""Taking Intact out of a cluster: first whatever could stand in anybody's way."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from intact.kube.client import Client
+from intact.kube.errors import NotFound
+from intact.kube.resources import NAMESPACES, PODS, Resource, untyped
+from intact.operator.install.crds import definitions
+from intact.operator.install.install import CRDS
+from intact.operator.install.manifests import manifests
+from intact.operator.names import LABELS, LEASE
+from intact.operator.rbg.evictions import let_go
+from intact.operator.webhook import certificates
+from intact.operator.webhook.registration import GATED_LABEL, MUTATING, NAME, REGISTRATIONS
+from intact.rollout.names import GROUP, HELD
+from intact.rollout.places import is_held
+
+Say = Callable[[str], None]
+_GONE_WITHIN = 90.0
+_PAUSE = 0.5
+
+_CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding")
+_LEFT = ("Namespace", "CustomResourceDefinition")
+
+
+async def uninstall(
+    client: Client, namespace: str, *, outside: str = "", crds: bool, say: Say
+) -> None:
+    """Remove all that is there. Raises `KubeError`; it can be called again.
+
+    `outside` is the namespace that a replica outside the cluster has used.
+    """
+    await _open_the_gate(client, say)
+    for manifest in reversed(manifests(namespace=namespace, image="")):
+        if manifest["kind"] not in _LEFT:
+            await _delete(client, _resource_of(manifest), manifest["metadata"], say)
+    lease = untyped("coordination.k8s.io", "v1", "leases", "Lease")
+    for place in dict.fromkeys((namespace, outside or namespace)):
+        for resource, name in ((certificates.SECRETS, certificates.SECRET), (lease, LEASE)):
+            await _delete(client, resource, {"name": name, "namespace": place}, say)
+    await _wait_for_pods(client, namespace, say)
+    # Until its last pod had gone, the operator may have put these back.
+    await _open_the_gate(client, say)
+    await _let_pods_go(client, say)
+    if crds:
+        for definition in definitions():
+            await _delete(client, CRDS, definition["metadata"], say)
+    else:
+        say("CRDs and budgets are left; --crds removes them")
+    say(f"namespace {namespace} is left, if there is one; kubectl delete namespace removes it")
+
+
+async def _open_the_gate(client: Client, say: Say) -> None:
+    for resource in (REGISTRATIONS, MUTATING):
+        await _delete(client, resource, {"name": NAME}, say)
+    gated = await client.list(NAMESPACES, labels=GATED_LABEL)
+    for namespace in gated.items:
+        name = namespace.metadata.name
+        try:
+            await client.patch(NAMESPACES, {"metadata": {"labels": {GATED_LABEL: None}}}, name)
+        except NotFound:
+            continue
+        say(f"label {GATED_LABEL} of namespace {name} removed")
+
+
+async def _let_pods_go(client: Client, say: Say) -> None:
+    """A rollout that was interrupted may have left some that cannot end."""
+    for pod in (await client.list(PODS, labels=GROUP)).items:
+        if is_held(pod) and await let_go(client, pod):
+            say(f"finalizer {HELD} of pod {pod.metadata.namespace}/{pod.metadata.name} removed")
+
+
+async def _delete(
+    client: Client, resource: Resource[Any], metadata: dict[str, Any], say: Say
+) -> None:
+    name, namespace = metadata["name"], metadata.get("namespace", "")
+    try:
+        await client.delete(resource, name, namespace, propagation_policy="Background")
+    except NotFound:
+        return
+    say(f"{resource.kind} {f'{namespace}/' if namespace else ''}{name} deleted")
+
+
+async def _wait_for_pods(client: Client, namespace: str, say: Say) -> None:
+    labels = ",".join(f"{key}={value}" for key, value in LABELS.items())
+    try:
+        async with asyncio.timeout(_GONE_WITHIN):
+            while pods := (await client.list(PODS, namespace, labels=labels)).items:
+                await asyncio.sleep(_PAUSE)
+    except TimeoutError:
+        names = ", ".join(pod.metadata.name for pod in pods)
+        say(f"still there after {_GONE_WITHIN:.0f} s: {names}; when they are gone, run this again")
+
+
+def _resource_of(manifest: dict[str, Any]) -> Resource[dict[str, Any]]:
+    group, _, version = manifest["apiVersion"].rpartition("/")
+    kind = manifest["kind"]
+    return untyped(group, version, f"{kind.lower()}s", kind, namespaced=kind not in _CLUSTER_WIDE)

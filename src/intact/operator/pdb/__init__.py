@@ -1,0 +1,1 @@
+"""PodDisruptionBudgets in a cluster: budgets in groups, and the disruption controller."""

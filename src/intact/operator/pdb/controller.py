@@ -1,0 +1,204 @@
+"""PodDisruptionBudget: all its parts, put together for one replica.
+
+Two controllers share what they look at. `pdb` counts budgets in groups and is at home on any
+cluster: it touches only budgets that ask for it. `disruption` is Kubernetes' own disruption
+controller, for all other budgets, where kube-controller-manager runs without it.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from intact.budget.pdb.group_counts import GroupCounts
+from intact.budget.pdb.pod_counts import PodCounts
+from intact.budget.pdb.scope import counts_pods
+from intact.kube.client import Client
+from intact.kube.events import EventRecorder
+from intact.kube.queue import Queue, work
+from intact.kube.reflector import Reflector
+from intact.kube.resources import PDBS
+from intact.kube.store import Key, Store, key_of
+from intact.model.pdb import PodDisruptionBudget
+from intact.model.pod import Pod
+from intact.operator.pdb.disruption import Disruption
+from intact.operator.pdb.events import PdbEvents
+from intact.operator.pdb.group_recount import GroupRecount, is_left_over
+from intact.operator.pdb.group_sources import GroupSources
+from intact.operator.pdb.index import PdbIndex, Tally
+from intact.operator.pdb.other_writers import OtherWriters
+from intact.operator.pdb.stale_targets import StaleTargets
+from intact.operator.pdb.status_gate import Observe, PdbStatusGate, PdbValidation
+from intact.operator.watch.shared import Watches
+
+_WORKERS = 32
+"""They only wait for the API server."""
+GATHER = 0.25
+"""Seconds. What has changed is counted at every such beat of the clock, all of it together: fewer
+status writes, and answers that come together wake the process once."""
+
+
+class PdbController:
+    def __init__(
+        self,
+        client: Client,
+        identity: str,
+        *,
+        now: Callable[[], datetime],
+        leads: Callable[[], bool],
+        groups: bool = True,
+        disruption: bool = False,
+        rng: random.Random | None = None,
+        watches: Watches | None = None,
+        observe: Observe = lambda _verdict: None,
+    ) -> None:
+        """Watches that are given are run by whoever gave them. `groups` and `disruption` say which
+        of the two controllers run."""
+        self._rng = rng or random.Random()
+        self._leading = False
+        self.reconciliations = {"pod": 0, "group": 0}
+        """How often a budget was counted, by what it counts."""
+        self._groups, self._disruption = groups, disruption
+        self._runs_watches = watches is None
+        self._watches = watches or Watches(client, rng=self._rng)
+        self.budgets: Reflector[PodDisruptionBudget] = Reflector(
+            client, PDBS, Store(), rng=self._rng
+        )
+        self.events = EventRecorder(client, "intact", identity, now=now)
+        self.recounts: Queue[Key] = Queue("disruption", rng=self._rng)
+        self.pdb_events = PdbEvents(self.events)
+        self.sources = GroupSources(client, self._watches.workloads, rng=self._rng)
+        self.group_scope = GroupRecount(
+            client,
+            self.sources,
+            self._watches.workloads,
+            self._watches.pods,
+            self.pdb_events,
+            self.recounts,
+            now=now,
+            leads=leads,
+            for_all=disruption,
+        )
+        self.index = PdbIndex(
+            self._watches.pods.store,
+            self.budgets.store,
+            self._watches.workloads,
+            self._make_tally,
+        )
+        self.group_scope.attach(self.index)
+        self.status_gate = PdbStatusGate(self.index, self._watches.pods, now=now, observe=observe)
+        self.validation = PdbValidation()
+        self.index.on_dirty(self._mark)
+        self.disruption = Disruption(
+            client,
+            self.index,
+            self._watches.workloads,
+            self._watches.pods.store,
+            self.pdb_events,
+            self.recounts,
+            now=now,
+            leads=leads,
+        )
+        self.targets: Queue[Key] = Queue("stale_pod_disruption", rng=self._rng)
+        self.stale_targets = StaleTargets(
+            client, self._watches.pods.store, self.targets, now=now, leads=leads
+        )
+        self.other_writers = OtherWriters(self.pdb_events, self._is_ours)
+        self.budgets.store.subscribe(self._budget_changed)
+        if disruption:
+            self.index.on_overlap(self._overlap)
+            self._watches.pods.store.subscribe(self._pod_changed)
+
+    def _make_tally(self, budget: PodDisruptionBudget) -> Tally | None:
+        if self._groups and not counts_pods(budget):
+            return self.group_scope.make_tally(budget)
+        return PodCounts() if self._disruption else None
+
+    @property
+    def reflectors(self) -> list[Reflector[Any]]:
+        return [self.budgets, *self.sources.reflectors.values(), *self._watches.reflectors]
+
+    async def run(self) -> None:
+        """What every replica does, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            if self._runs_watches:
+                group.create_task(self._watches.run())
+            group.create_task(self.budgets.run())
+            if self._groups:
+                group.create_task(self.sources.run())
+            group.create_task(self.events.run())
+
+    async def wait_synced(self) -> None:
+        """Before this the index is not complete, and nobody may ask it."""
+        await self.budgets.wait_synced()
+        await self._watches.wait_synced()
+        if self._groups:
+            await self.sources.wait_synced()
+
+    async def lead(self) -> None:
+        """What the leader does, until cancelled."""
+        # An earlier leader may have seen more than this replica: look afresh before counting.
+        if self._groups and self._watches.pods.version:
+            self._watches.pods.list_again()
+        await self.wait_synced()
+        self._leading = True
+        try:
+            for budget in self.budgets.store:
+                self.recounts.add(key_of(budget))
+            async with asyncio.TaskGroup() as group:
+                for _ in range(_WORKERS):
+                    group.create_task(work(self.recounts, self._reconcile))
+                if self._disruption:
+                    self._look_for_overlaps()
+                    self.stale_targets.mark_all()
+                    group.create_task(work(self.targets, self.stale_targets.reconcile))
+        finally:
+            self._leading = False
+
+    def _mark(self, key: Key) -> None:
+        if self._leading:
+            self.recounts.add_after(key, GATHER - asyncio.get_running_loop().time() % GATHER)
+
+    async def _reconcile(self, key: Key) -> None:
+        entry = self.index.entries.get(key)
+        budget = self.budgets.store.get(*key)
+        if self._groups and budget is not None and counts_pods(budget):
+            await self.group_scope.give_back(budget)
+        if entry is None:
+            return
+        in_groups = isinstance(entry.tally, GroupCounts)
+        self.reconciliations["group" if in_groups else "pod"] += 1
+        if in_groups:
+            await self.group_scope.reconcile(entry)
+        else:
+            await self.disruption.reconcile(key)
+
+    def _is_ours(self, budget: PodDisruptionBudget) -> bool:
+        """Whether nobody else may write its status."""
+        entry = self.index.entries.get(key_of(budget))
+        return self._leading and entry is not None and isinstance(entry.tally, PodCounts)
+
+    def _budget_changed(
+        self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
+    ) -> None:
+        if new is None and old is not None:
+            self.pdb_events.forget(key_of(old))
+        self.other_writers.budget_changed(old, new)
+        if self._leading and self._groups and new is not None and is_left_over(new):
+            self.recounts.add(key_of(new))
+
+    def _pod_changed(self, _old: Pod | None, new: Pod | None) -> None:
+        if self._leading and new is not None:
+            self.stale_targets.mark(new)
+
+    def _look_for_overlaps(self) -> None:
+        """Those that began before this replica led."""
+        for pod in self._watches.pods.store:
+            keys = tuple(entry.key for entry in self.index.entries_of(pod.metadata.uid))
+            if len(keys) > 1:
+                self._overlap(pod, keys)
+
+    def _overlap(self, pod: Pod, budgets: tuple[Key, ...]) -> None:
+        if self._leading:
+            self.pdb_events.several_budgets(pod, [name for _, name in budgets])

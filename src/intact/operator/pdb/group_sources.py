@@ -1,0 +1,197 @@
+"""What says which pods are one group, in stores: PodGroups, Workloads and LeaderWorkerSets.
+
+An API that the server does not serve is looked for now and then, and followed once it is there. Of
+several versions of one kind the newest that is served is followed.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from intact.budget.pdb.group_sources import Source, template_of
+from intact.kube.client import Client
+from intact.kube.errors import KubeError, NotFound
+from intact.kube.reflector import Reflector
+from intact.kube.resources import Resource
+from intact.kube.store import Store
+from intact.model.scheduling import (
+    ControllerReference,
+    GangWorkload,
+    LeaderWorkerSet,
+    PodGroup,
+)
+from intact.operator.watch.owners import BUILT_IN, Workloads
+
+log = logging.getLogger(__name__)
+
+_LOOK_AGAIN = 30.0
+"""Seconds after which APIs that were not served are looked for again."""
+_GROUP = "scheduling.k8s.io"
+_LWS = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
+# The newest first. Workloads are read only where pods name them themselves.
+VERSIONS: dict[Source, tuple[Resource[Any], ...]] = {
+    Source.POD_GROUP: tuple(
+        Resource(PodGroup, _GROUP, version, "podgroups", "PodGroup")
+        for version in ("v1", "v1beta1", "v1alpha3", "v1alpha2")
+    ),
+    Source.WORKLOAD: (Resource(GangWorkload, _GROUP, "v1alpha1", "workloads", "Workload"),),
+    Source.LEADER_WORKER_SET: (
+        Resource(LeaderWorkerSet, _LWS[0], "v1", "leaderworkersets", _LWS[1]),
+    ),
+}
+
+OnChange = Callable[[Source, Any, Any], None]
+"""Source, the object before and after."""
+
+
+class GroupSources:
+    def __init__(
+        self, client: Client, workloads: Workloads, *, rng: random.Random | None = None
+    ) -> None:
+        self.on_change: OnChange = lambda _source, _old, _new: None
+        self.reflectors: dict[Source, Reflector[Any]] = {}
+        self._client = client
+        self._workloads = workloads
+        self._rng = rng or random.Random()
+        self._tasks: dict[Source, asyncio.Task[None]] = {}
+        self._looked = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._controllers: set[tuple[str, str]] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                for source, versions in VERSIONS.items():
+                    await self._look(source, versions, group)
+                await self._learn_controllers()
+                self._looked.set()
+                self._wake.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_AGAIN):
+                        await self._wake.wait()
+
+    async def wait_synced(self) -> None:
+        """A source that cannot be read holds nobody up: groups that it defines fail closed."""
+        await self._looked.wait()
+        for reflector in list(self.reflectors.values()):
+            while not reflector.store.synced and reflector.error is None:
+                await asyncio.sleep(0.05)
+
+    def of(self, namespace: str) -> "NamespaceDefinitions":
+        return NamespaceDefinitions(self, self._workloads, namespace)
+
+    def store(self, source: Source) -> Store[Any] | None:
+        reflector = self.reflectors.get(source)
+        return reflector.store if reflector else None
+
+    def learn(self, controller: ControllerReference) -> None:
+        """A kind that a Workload names as its controller: its scale counts groups."""
+        kind = (controller.api_group, controller.kind)
+        if kind not in self._controllers:
+            self._controllers.add(kind)
+            self._wake.set()
+
+    async def _look(
+        self, source: Source, versions: tuple[Resource[Any], ...], group: asyncio.TaskGroup
+    ) -> None:
+        known = self.reflectors.get(source)
+        if known is not None and known.served:
+            return
+        try:
+            served = [each for each in versions if await self._is_served(each)]
+        except KubeError as error:
+            log.debug("cannot find out whether %s are served: %s", source, error)
+            return
+        if known is not None and known.resource not in served:
+            self._unfollow(source)
+        if served and source not in self.reflectors:
+            self._follow(source, served[0], group)
+
+    async def _is_served(self, resource: Resource[Any]) -> bool:
+        try:
+            body = await self._client.raw(f"/apis/{resource.group}/{resource.version}")
+        except NotFound:
+            return False
+        listed: dict[str, Any] = msgspec.json.decode(body)
+        return any(entry["name"] == resource.plural for entry in listed.get("resources", []))
+
+    def _follow(self, source: Source, resource: Resource[Any], group: asyncio.TaskGroup) -> None:
+        store: Store[Any] = Store({"template": _template} if source is Source.POD_GROUP else {})
+        store.subscribe(lambda old, new: self.on_change(source, old, new))
+        reflector = Reflector(self._client, resource, store, rng=self._rng)
+        self.reflectors[source] = reflector
+        self._tasks[source] = group.create_task(reflector.run())
+        log.info("groups are read from %s of %s", resource.plural, resource.api_version)
+
+    def _unfollow(self, source: Source) -> None:
+        """The server does not serve it any more: nobody can say what was there."""
+        self._tasks.pop(source).cancel()
+        store = self.reflectors.pop(source).store
+        store.replace({})
+
+    async def _learn_controllers(self) -> None:
+        for group, kind in list(self._controllers):
+            if (group, kind) == _LWS:
+                continue
+            try:
+                body = await self._client.raw(f"/apis/{group}" if group else "/api/v1")
+            except KubeError:
+                continue
+            found: dict[str, Any] = msgspec.json.decode(body)
+            version = found.get("preferredVersion", {}).get("groupVersion", "v1")
+            self._workloads.learn(group, kind, version)
+
+
+class NamespaceDefinitions:
+    """What the stores know of one namespace."""
+
+    def __init__(self, sources: GroupSources, workloads: Workloads, namespace: str) -> None:
+        self._sources = sources
+        self._workloads = workloads
+        self._namespace = namespace
+
+    def pod_group(self, name: str) -> PodGroup | None:
+        return self._find(Source.POD_GROUP, name)  # type: ignore[return-value]
+
+    def workload(self, name: str) -> GangWorkload | None:
+        return self._find(Source.WORKLOAD, name)  # type: ignore[return-value]
+
+    def leader_worker_set(self, name: str) -> LeaderWorkerSet | None:
+        return self._find(Source.LEADER_WORKER_SET, name)  # type: ignore[return-value]
+
+    def _find(self, source: Source, name: str) -> object | None:
+        store = self._sources.store(source)
+        return store.get(self._namespace, name) if store is not None else None
+
+    def pod_groups_of(self, workload: str, template: str) -> int:
+        store = self._sources.store(Source.POD_GROUP)
+        if store is None:
+            return 0
+        found = store.by_index("template", f"{self._namespace}/{workload}/{template}")
+        return sum(each.metadata.deletion_timestamp is None for each in found)
+
+    def scale_of(self, controller: ControllerReference) -> int | None:
+        kind = (controller.api_group, controller.kind)
+        if kind == _LWS:
+            owner = self.leader_worker_set(controller.name)
+            return owner.spec.replicas if owner is not None else None
+        if any((each.group, each.kind) == kind for each in BUILT_IN):
+            return None  # these count pods
+        self._sources.learn(controller)
+        found = self._workloads.find(kind, self._namespace, controller.name)
+        if found is None or not self._workloads.has_scale(kind):
+            return None
+        return found.spec.replicas
+
+
+def _template(group: PodGroup) -> list[str]:
+    workload, template = template_of(group)
+    if not workload or not template:
+        return []
+    return [f"{group.metadata.namespace}/{workload}/{template}"]

@@ -1,0 +1,297 @@
+"""Which PodDisruptionBudgets cover which pods, and the live tally of each.
+
+Kept up to date by the handlers of the stores: a pod event costs the same however many pods and
+budgets there are, and nothing is matched again while a pod's labels stay. Pods of all phases are
+members, and every budget that selects a pod is told of it, before and after a change of labels.
+Every replica keeps this index: webhooks ask it, and the leader recounts from it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from intact.budget.pdb.group_settings import LEDGER, REPLICAS
+from intact.budget.selector_index import SelectorIndex
+from intact.budget.selectors import Selector, check_selector
+from intact.kube.store import Key, Store, key_of
+from intact.model.meta import OwnerReference
+from intact.model.pdb import PodDisruptionBudget
+from intact.model.pod import Pod
+from intact.model.workload import Workload
+from intact.operator.watch.owners import GroupKind, Workloads
+from intact.operator.watch.pods_by_label import PodsByLabel
+
+REPLICAS_ANNOTATION = REPLICAS
+_WRITTEN = (REPLICAS, LEDGER)
+"""Annotations that are written with the status, and say nothing about how to count."""
+
+
+class Tally(Protocol):
+    """The live counts of one budget."""
+
+    def put(self, pod: Pod) -> bool:
+        """The pod is a member, or has changed. True if that changes any count."""
+
+    def remove(self, uid: str) -> bool:
+        """The pod is no member any more. True if that changes any count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """A pod of `status.disruptedPods`, which names it only."""
+
+    at: str
+    uid: str
+    """Of the pod that had this name when the entry was first seen; empty if there was none."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One budget with its live tally."""
+
+    budget: PodDisruptionBudget
+    tally: Tally
+    selector: Selector | None
+    """None selects nothing."""
+    members: dict[str, None] = field(default_factory=dict)
+    """UIDs."""
+    evicted: dict[str, Evicted] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return key_of(self.budget)
+
+
+MakeTally = Callable[[PodDisruptionBudget], Tally | None]
+"""None for a budget that is somebody else's."""
+
+
+class PdbIndex:
+    def __init__(
+        self,
+        pods: Store[Pod],
+        budgets: Store[PodDisruptionBudget],
+        workloads: Workloads,
+        make_tally: MakeTally,
+    ) -> None:
+        self.entries: dict[Key, Entry] = {}
+        self._pods = pods
+        self._workloads = workloads
+        self._make_tally = make_tally
+        self._by_label = PodsByLabel(pods)
+        self._selectors: dict[str, SelectorIndex[Key]] = {}
+        self._budgets_of: dict[str, tuple[Key, ...]] = {}
+        self._on_dirty: list[Callable[[Key], None]] = []
+        self._on_overlap: list[Callable[[Pod, tuple[Key, ...]], None]] = []
+        pods.subscribe(self._pod_changed)
+        budgets.subscribe(self._budget_changed)
+        workloads.subscribe(self._workload_changed)
+
+    def on_dirty(self, handler: Callable[[Key], None]) -> None:
+        """Call this when the counts of a budget, or what they stand for, have changed."""
+        self._on_dirty.append(handler)
+
+    def on_overlap(self, handler: Callable[[Pod, tuple[Key, ...]], None]) -> None:
+        """Call this when a pod begins to be covered by several budgets, or by others."""
+        self._on_overlap.append(handler)
+
+    def mark(self, key: Key) -> None:
+        for handler in self._on_dirty:
+            handler(key)
+
+    def covering(self, pod: Pod) -> list[Entry]:
+        """The budgets that cover a pod, by the labels it has."""
+        return [self.entries[key] for key in self._keys(pod)]
+
+    def entries_of(self, uid: str) -> list[Entry]:
+        """The budgets of which the pod is a member, as of the last event of it."""
+        return [self.entries[key] for key in self._budgets_of.get(uid, ())]
+
+    def count(self, pod: Pod) -> None:
+        """Put a pod into its tallies again: what it stands for may have changed."""
+        for key in self._budgets_of.get(pod.metadata.uid, ()):
+            if self.entries[key].tally.put(pod):
+                self.mark(key)
+
+    def update(self, budget: PodDisruptionBudget) -> bool:
+        """A later reading of a budget, from the watch or as the answer to a write. False if it
+        was known already."""
+        entry = self.entries.get(key_of(budget))
+        if entry is None or entry.budget.metadata.uid != budget.metadata.uid:
+            return False
+        if _version(budget) <= _version(entry.budget):
+            return False
+        entry.budget = budget
+        self._note_evicted(entry)
+        return True
+
+    def _keys(self, pod: Pod) -> tuple[Key, ...]:
+        index = self._selectors.get(pod.metadata.namespace)
+        return tuple(index.selecting(pod.metadata.labels)) if index else ()
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if new is None:
+            assert old is not None
+            for key in self._budgets_of.pop(old.metadata.uid, ()):
+                self._remove(key, old.metadata.uid)
+        elif old is None or old.metadata.labels != new.metadata.labels:
+            self._match(new)
+        else:
+            self.count(new)
+
+    def _match(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        before, keys = self._budgets_of.get(uid, ()), self._keys(pod)
+        for key in before:
+            if key not in keys:
+                self._remove(key, uid)
+        if keys:
+            self._budgets_of[uid] = keys
+        else:
+            self._budgets_of.pop(uid, None)
+        for key in keys:
+            self._put(key, pod)
+        if len(keys) > 1 and keys != before:
+            for handler in self._on_overlap:
+                handler(pod, keys)
+
+    def _put(self, key: Key, pod: Pod) -> None:
+        entry = self.entries[key]
+        joined = pod.metadata.uid not in entry.members
+        entry.members[pod.metadata.uid] = None
+        if entry.tally.put(pod) or joined:
+            self.mark(key)
+
+    def _remove(self, key: Key, uid: str) -> None:
+        entry = self.entries[key]
+        del entry.members[uid]
+        entry.tally.remove(uid)
+        self.mark(key)
+
+    def _budget_changed(
+        self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
+    ) -> None:
+        if old is not None and new is not None and _same_rules(old, new):
+            if self.update(new):
+                self.mark(key_of(new))
+            return
+        if old is not None:
+            self._forget(key_of(old))
+        if new is not None:
+            self._adopt(new)
+        self.mark(key_of(new or old))  # type: ignore[arg-type]
+
+    def _note_evicted(self, entry: Entry) -> None:
+        if not entry.evicted and not entry.budget.status.disrupted_pods:
+            return
+        namespace = entry.key[0]
+        known, entry.evicted = entry.evicted, {}
+        for name, at in entry.budget.status.disrupted_pods.items():
+            before = known.get(name)
+            if before is None or before.at != at:
+                pod = self._pods.get(namespace, name)
+                before = Evicted(at, pod.metadata.uid if pod is not None else "")
+            entry.evicted[name] = before
+
+    def _forget(self, key: Key) -> None:
+        entry = self.entries.pop(key, None)
+        if entry is None:
+            return
+        namespace = key[0]
+        for uid in entry.members:
+            rest = tuple(other for other in self._budgets_of[uid] if other != key)
+            if rest:
+                self._budgets_of[uid] = rest
+            else:
+                del self._budgets_of[uid]
+        if entry.selector is None:
+            return
+        index = self._selectors[namespace]
+        index.remove(key)
+        if not index:
+            del self._selectors[namespace]
+        if anchor := entry.selector.anchor():
+            self._by_label.unfollow(namespace, anchor[0])
+
+    def _adopt(self, budget: PodDisruptionBudget) -> None:
+        tally = self._make_tally(budget)
+        if tally is None:
+            return
+        key = key_of(budget)
+        selector = selector_of(budget)
+        entry = self.entries[key] = Entry(budget, tally, selector)
+        self._note_evicted(entry)
+        if selector is None:
+            return
+        self._selectors.setdefault(key[0], SelectorIndex()).put(key, selector)
+        for pod in self._candidates(key[0], selector):
+            if selector.selects(pod.metadata.labels):
+                self._match(pod)
+
+    def _candidates(self, namespace: str, selector: Selector) -> Iterable[Pod]:
+        anchor = selector.anchor()
+        if anchor is None:
+            return self._pods.by_index("namespace", namespace)
+        self._by_label.follow(namespace, anchor[0])
+        return list(self._by_label.having(namespace, anchor[0], sorted(anchor[1])))
+
+    def _workload_changed(
+        self, kind: GroupKind, old: Workload | None, new: Workload | None
+    ) -> None:
+        if old is not None and new is not None and _same_scale(old, new):
+            return
+        self._mark_owner((new or old).metadata.uid)  # type: ignore[union-attr]
+        if kind == ("apps", "Deployment"):
+            for replica_set in self._workloads.owned_by((new or old).metadata.uid):  # type: ignore[union-attr]
+                self._mark_owner(replica_set.metadata.uid)
+
+    def _mark_owner(self, uid: str) -> None:
+        """All budgets that cover a pod of this owner: how many it wants may have changed."""
+        keys: dict[Key, None] = {}
+        for pod in self._pods.by_index("owner", uid):
+            keys.update(dict.fromkeys(self._budgets_of.get(pod.metadata.uid, ())))
+        for key in keys:
+            self.mark(key)
+
+
+def selector_of(budget: PodDisruptionBudget) -> Selector | None:
+    """As policy/v1 means it: none selects nothing, an empty one everything. What the server kept
+    from v1beta1 it shows as a selector of v1 that selects the same."""
+    selector = budget.spec.selector
+    if selector is None or check_selector(selector):
+        return None
+    return Selector(selector)
+
+
+def _version(budget: PodDisruptionBudget) -> int:
+    return int(budget.metadata.resource_version)
+
+
+def _same_rules(old: PodDisruptionBudget, new: PodDisruptionBudget) -> bool:
+    """Whether what is counted, and how, is the same."""
+    return (
+        old.metadata.uid == new.metadata.uid
+        and old.spec.selector == new.spec.selector
+        and old.spec.budget_scope == new.spec.budget_scope
+        and old.metadata.labels == new.metadata.labels
+        and _settings(old) == _settings(new)
+    )
+
+
+def _settings(budget: PodDisruptionBudget) -> dict[str, str]:
+    annotations = budget.metadata.annotations
+    if not any(key in annotations for key in _WRITTEN):
+        return annotations
+    return {key: text for key, text in annotations.items() if key not in _WRITTEN}
+
+
+def _same_scale(old: Workload, new: Workload) -> bool:
+    return (
+        old.metadata.generation == new.metadata.generation
+        and old.spec.replicas == new.spec.replicas
+        and _owners(old) == _owners(new)
+    )
+
+
+def _owners(workload: Workload) -> list[OwnerReference]:
+    return workload.metadata.owner_references

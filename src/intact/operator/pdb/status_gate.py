@@ -1,0 +1,259 @@
+"""Admission of PodDisruptionBudgets that count groups: of their status, and of themselves.
+
+Reached only by budgets with the label (see the registrations). Nothing is asked of the API server
+here: pods and definitions come from stores, the ledger from the budget that is being written.
+"""
+
+import asyncio
+import base64
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from intact.budget.pdb.group_conditions import undefined_text
+from intact.budget.pdb.group_counts import GroupCounts
+from intact.budget.pdb.group_decision import (
+    Reason,
+    Subject,
+    Verdict,
+    decide,
+    evicted_names,
+    problem_of,
+    still_processed,
+)
+from intact.budget.pdb.group_recount import (
+    is_current,
+    read_ledger,
+    recorded_uids,
+    stands_for,
+)
+from intact.budget.pdb.group_settings import LEDGER, REPLICAS, check_settings, rules_of
+from intact.budget.pdb.pod_counts import is_healthy
+from intact.budget.pdb.scope import counts_pods
+from intact.kube.reflector import Reflector
+from intact.kube.resources import PDBS
+from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
+from intact.model.base import View
+from intact.model.group_ledger import GroupLedger
+from intact.model.pdb import PodDisruptionBudget
+from intact.model.pod import Pod
+from intact.operator.pdb.group_recount import MANAGER, PROBE_MANAGER, annotations_of
+from intact.operator.pdb.index import PdbIndex
+from intact.operator.pdb.status import status_fields
+from intact.operator.pub.gate import ALLOWED, denied
+from intact.operator.pub.gated_namespaces import PROBE_CAUSE
+from intact.operator.webhook.responses import invalid
+
+log = logging.getLogger(__name__)
+
+API_SERVER = "system:apiserver"
+"""As whom the API server stores an eviction."""
+_CATCH_UP = 2.0
+"""Seconds that a store which is behind gets before the answer is no."""
+_PAUSE = 0.02
+
+Observe = Callable[[Verdict], None]
+
+
+class PdbStatusGate:
+    def __init__(
+        self,
+        index: PdbIndex,
+        pods: Reflector[Pod],
+        *,
+        now: Callable[[], datetime],
+        observe: Observe = lambda _verdict: None,
+    ) -> None:
+        self._index = index
+        self._pods = pods
+        self._now = now
+        self._observe = observe
+
+    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
+        """Answer one AdmissionReview of a status that is being written."""
+        request = _REQUEST.decode(raw)
+        manager = _OPTIONS.decode(request.options).field_manager
+        if manager == PROBE_MANAGER:
+            return denied("the gate is here", PROBE_CAUSE)
+        old, new = _BUDGET.decode(request.old_object), _BUDGET.decode(request.object)
+        if old.metadata.resource_version != new.metadata.resource_version:
+            return ALLOWED  # a conflict, as the server itself will find; or it asks again
+        if manager == MANAGER:
+            return ALLOWED
+        if request.user_info.username != API_SERVER:
+            return _patched(_undone(request))
+        verdict = await self._decide(old, new)
+        self._observe(verdict)
+        if not verdict.allowed:
+            log.info("%s/%s: %s", request.namespace, request.name, verdict.message)
+            return denied(verdict.message, "DisruptionBudget")
+        return _patched(_stored(new, verdict))
+
+    async def _decide(self, old: PodDisruptionBudget, new: PodDisruptionBudget) -> Verdict:
+        ledger = read_ledger(old.metadata.annotations.get(LEDGER, ""))
+        if problem := problem_of(old, ledger):
+            return problem
+        assert ledger is not None
+        names = evicted_names(old.status, new.status)
+        if not names:
+            return still_processed(old, "no pod is named")
+        if missing := await self._catch_up(old, ledger, names):
+            return still_processed(old, missing)
+        verdicts = [self._decide_one(old, ledger, new, name) for name in names]
+        denials = [each for each in verdicts if not each.allowed]
+        if denials:
+            return denials[0]
+        if len(verdicts) > 1 and any(each.reason is not Reason.RECORDED for each in verdicts):
+            return still_processed(old, "several pods are named")
+        return verdicts[0]
+
+    async def _catch_up(
+        self, old: PodDisruptionBudget, ledger: GroupLedger, names: list[str]
+    ) -> str:
+        """What this replica has not seen yet, if it does not come in time."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _CATCH_UP
+        while missing := self._missing(old, ledger, names):
+            if loop.time() >= end:
+                return missing
+            await asyncio.sleep(_PAUSE)
+        return ""
+
+    def _missing(self, old: PodDisruptionBudget, ledger: GroupLedger, names: list[str]) -> str:
+        meta = old.metadata
+        entry = self._index.entries.get((meta.namespace, meta.name))
+        if entry is None or rules_of(entry.budget) != rules_of(old):
+            return "its rules are not known here yet"
+        if not is_current(ledger, self._pods.version):
+            return "its pods are not all known here yet"
+        for name in names:
+            pod = self._pods.store.get(meta.namespace, name)
+            if pod is None or pod.metadata.uid not in entry.members:
+                return f"pod {name} is not known here yet"
+            if pod.metadata.deletion_timestamp is not None:
+                # The server does not ask about these: it means another pod, or an earlier moment.
+                return f"pod {name} is going already"
+        return ""
+
+    def _decide_one(
+        self, old: PodDisruptionBudget, ledger: GroupLedger, new: PodDisruptionBudget, name: str
+    ) -> Verdict:
+        namespace = old.metadata.namespace
+        entry = self._index.entries[namespace, old.metadata.name]
+        counts = entry.tally
+        assert isinstance(counts, GroupCounts)
+
+        def find(wanted: str) -> Pod | None:
+            return self._pods.store.get(namespace, wanted)
+
+        pod = find(name)
+        assert pod is not None
+        disrupted, uid = old.status.disrupted_pods, pod.metadata.uid
+        group = counts.group_of(uid)
+        subject = Subject(
+            name=name,
+            uid=uid,
+            at=new.status.disrupted_pods[name],
+            healthy=is_healthy(pod),
+            group=group,
+            need=counts.need_of(group) if group is not None else None,
+            recorded=name in disrupted and stands_for(pod, disrupted[name], ledger.pods.get(name)),
+            version=pod.metadata.resource_version,
+        )
+        live = counts.without(recorded_uids(disrupted, ledger, find))
+        if counts.undefined and not subject.recorded:
+            return still_processed(old, undefined_text(counts))
+        return decide(old, ledger, subject, live, self._now())
+
+
+class PdbValidation:
+    """Bad values of the label and the annotations are refused with their names."""
+
+    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
+        request = _REQUEST.decode(raw)
+        budget = _BUDGET.decode(request.object)
+        if counts_pods(budget):
+            return ALLOWED
+        errors = check_settings(budget)
+        if errors:
+            return AdmissionResponse(
+                allowed=False, status=invalid(PDBS, request.name or budget.metadata.name, errors)
+            )
+        return ALLOWED
+
+
+class _WriteOptions(View):
+    field_manager: str = ""
+
+
+class _RawMeta(View):
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    managed_fields: msgspec.Raw = NULL
+
+
+class _RawBudget(View):
+    metadata: _RawMeta = _RawMeta()
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_REQUEST = msgspec.json.Decoder(AdmissionRequest)
+_BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
+_OPTIONS = msgspec.json.Decoder(_WriteOptions)
+_RAW = msgspec.json.Decoder(_RawBudget)
+Operations = list[dict[str, Any]]
+_OURS = (LEDGER, REPLICAS)
+
+
+def _undone(request: AdmissionRequest) -> Operations:
+    """Somebody else's write, with our numbers in place of theirs: all that it says of the status,
+    and of what we wrote beside it, is as before."""
+    old, new = _RAW.decode(request.old_object), _RAW.decode(request.object)
+    before, after = old.metadata, new.metadata
+    operations: Operations = [{"op": "add", "path": "/status", "value": old.status}]
+    if before.managed_fields != NULL and _same_metadata(before, after):
+        # Else the server stores that somebody has written, although nothing is written.
+        path = "/metadata/managedFields"
+        operations.append({"op": "add", "path": path, "value": before.managed_fields})
+    return operations + _annotate(
+        after.annotations, {key: before.annotations.get(key) for key in _OURS}
+    )
+
+
+def _same_metadata(old: _RawMeta, new: _RawMeta) -> bool:
+    def others(annotations: dict[str, str]) -> dict[str, str]:
+        return {key: text for key, text in annotations.items() if key not in _OURS}
+
+    return old.labels == new.labels and others(old.annotations) == others(new.annotations)
+
+
+def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
+    """What an eviction that is allowed stores."""
+    assert verdict.status is not None
+    assert verdict.ledger is not None
+    fields = status_fields(verdict.status) | {"disruptedPods": verdict.status.disrupted_pods}
+    operations: Operations = [
+        {"op": "add", "path": f"/status/{field}", "value": value} for field, value in fields.items()
+    ]
+    return operations + _annotate(new.metadata.annotations, annotations_of(verdict.ledger))
+
+
+def _annotate(annotations: dict[str, str], wanted: dict[str, str | None]) -> Operations:
+    operations: Operations = []
+    if not annotations and any(wanted.values()):
+        operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})
+    for key, text in wanted.items():
+        path = f"/metadata/annotations/{key.replace('~', '~0').replace('/', '~1')}"
+        if text is not None and annotations.get(key) != text:
+            operations.append({"op": "add", "path": path, "value": text})
+        elif text is None and key in annotations:
+            operations.append({"op": "remove", "path": path})
+    return operations
+
+
+def _patched(operations: Operations) -> AdmissionResponse:
+    patch = base64.b64encode(msgspec.json.encode(operations)).decode()
+    return AdmissionResponse(allowed=True, patch=patch, patch_type="JSONPatch")

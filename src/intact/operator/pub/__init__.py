@@ -1,0 +1,1 @@
+"""PodUnavailableBudgets in a cluster: the gate, and the leader's recount."""

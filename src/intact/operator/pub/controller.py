@@ -1,0 +1,138 @@
+"""PodUnavailableBudget: all its parts, put together for one replica.
+
+Every replica watches, keeps the index and answers for the gate. The leader recounts and sees to it
+that namespaces are gated.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from intact.kube.client import Client
+from intact.kube.events import EventRecorder
+from intact.kube.queue import Queue, work
+from intact.kube.reflector import Reflector
+from intact.kube.resources import PUBS
+from intact.kube.store import Key, Store
+from intact.model.namespace import Namespace
+from intact.model.pub import PodUnavailableBudget
+from intact.operator.pub.commits import Commits
+from intact.operator.pub.expected import Expectations
+from intact.operator.pub.gate import Gate, Observe, ignore
+from intact.operator.pub.gated_namespaces import GatedNamespaces
+from intact.operator.pub.index import PubIndex
+from intact.operator.pub.recount import Recounter
+from intact.operator.pub.validation import PubValidation
+from intact.operator.watch.shared import Watches
+
+_WORKERS = 16
+
+
+class PubController:
+    def __init__(
+        self,
+        client: Client,
+        identity: str,
+        *,
+        now: Callable[[], datetime],
+        leads: Callable[[], bool],
+        observe: Observe = ignore,
+        rng: random.Random | None = None,
+        watches: Watches | None = None,
+    ) -> None:
+        """Watches that are given are run by whoever gave them."""
+        self._rng = rng or random.Random()
+        self._leading = False
+        self._runs_watches = watches is None
+        self._watches = watches or Watches(client, rng=self._rng)
+        self.pods, self.namespaces = self._watches.pods, self._watches.namespaces
+        self.workloads = self._watches.workloads
+        self.budgets: Reflector[PodUnavailableBudget] = Reflector(
+            client, PUBS, Store({"namespace": lambda pub: [pub.metadata.namespace]}), rng=self._rng
+        )
+        self.index = PubIndex(self.pods.store, self.budgets.store, self.workloads)
+        self.events = EventRecorder(client, "intact", identity, now=now)
+        self.commits = Commits(client, self.index, now=now)
+        self.gate = Gate(
+            client,
+            self.index,
+            self.workloads,
+            self.namespaces.store,
+            self.commits,
+            self.events,
+            observe,
+        )
+        self.validation = PubValidation(self.budgets.store)
+        self.recounts: Queue[Key] = Queue("pub", rng=self._rng)
+        self.gatings: Queue[str] = Queue("gating", rng=self._rng)
+        self.gating = GatedNamespaces(
+            client, self.index, self.namespaces.store, self.gatings, self._mark
+        )
+        self.recounter = Recounter(
+            client,
+            self.index,
+            self.commits,
+            Expectations(client, self.index, self.workloads),
+            self.pods,
+            self.events,
+            now=now,
+            leads=leads,
+            is_gated=self.gating.is_gated,
+            queue=self.recounts,
+        )
+        self.index.on_dirty = self._mark
+        self.budgets.store.subscribe(self._budget_changed)
+        self.namespaces.store.subscribe(self._namespace_changed)
+
+    @property
+    def reflectors(self) -> list[Reflector[Any]]:
+        return [self.budgets, *self._watches.reflectors]
+
+    async def run(self) -> None:
+        """What every replica does, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            if self._runs_watches:
+                group.create_task(self._watches.run())
+            group.create_task(self.budgets.run())
+            group.create_task(self.events.run())
+
+    async def wait_synced(self) -> None:
+        """Before this the index is not complete, and nobody may ask it."""
+        await self.budgets.wait_synced()
+        await self._watches.wait_synced()
+
+    async def lead(self) -> None:
+        """What the leader does, until cancelled."""
+        # An earlier leader may have seen more than this replica: look afresh before counting.
+        self.pods.list_again()
+        await self.wait_synced()
+        self._leading = True
+        try:
+            for key in self.index.entries:
+                self.recounts.add(key)
+            for namespace in self.namespaces.store:
+                self.gatings.add(namespace.metadata.name)
+            async with asyncio.TaskGroup() as group:
+                for _ in range(_WORKERS):
+                    group.create_task(work(self.recounts, self.recounter.reconcile))
+                group.create_task(work(self.gatings, self.gating.reconcile))
+        finally:
+            self._leading = False
+
+    def _mark(self, key: Key) -> None:
+        if self._leading:
+            self.recounter.mark(key)
+
+    def _budget_changed(
+        self, old: PodUnavailableBudget | None, new: PodUnavailableBudget | None
+    ) -> None:
+        if self._leading and (old is None or new is None):
+            self.gatings.add((new or old).metadata.namespace)  # type: ignore[union-attr]
+
+    def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
+        if new is None or not self._leading:
+            return
+        if old is None or old.metadata.labels != new.metadata.labels:
+            self.gatings.add(new.metadata.name)

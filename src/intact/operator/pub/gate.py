@@ -1,0 +1,297 @@
+"""The gate: may this pod go, or change, now?
+
+Reached only by requests of gated namespaces (see the registrations). A denial is 429 with the cause
+`DisruptionBudget`, as the Eviction API's own: `kubectl drain` then waits and tries again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from intact.budget.pub import availability as pod_facts
+from intact.budget.pub import in_place as changes
+from intact.budget.pub.decision import Decision, Operation, Subject
+from intact.budget.pub.settings import Enforcement, enforcement, protected_operations
+from intact.kube.client import Client
+from intact.kube.errors import KubeError, NotFound
+from intact.kube.events import EventRecorder, reference_to
+from intact.kube.resources import PODS, PUBS
+from intact.kube.store import Store
+from intact.model.admission import AdmissionRequest, AdmissionResponse
+from intact.model.namespace import Namespace
+from intact.model.pod import Pod, ResizablePod
+from intact.model.pub import ContainerMark
+from intact.model.status import Status, StatusCause, StatusDetails
+from intact.operator.pub.commits import Commits
+from intact.operator.pub.gated_namespaces import PROBE_CAUSE, PROBE_NAME
+from intact.operator.pub.index import Entry, PubIndex
+from intact.operator.watch.owners import Chain, Workloads
+
+log = logging.getLogger(__name__)
+
+CAUSE = "DisruptionBudget"
+ALLOWED = AdmissionResponse(allowed=True)
+_TRUSTED = 1.0
+"""Seconds for which a name surely stands for the pod that was read, or for one that is not ready.
+An eviction goes by the name alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, as far as the gate is concerned."""
+
+    operation: Operation
+    pod: Pod
+    dry_run: bool
+    user: str
+    containers: dict[str, ContainerMark] | None = None
+    resize: bool = False
+
+    @property
+    def protected_as(self) -> frozenset[str]:
+        """The names under which a budget may protect it."""
+        names = {self.operation.value}
+        return frozenset(names | {"RESIZE"} if self.resize else names)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A request as one budget is asked about it."""
+
+    entry: Entry
+    subject: Subject
+    mode: Enforcement
+
+
+Observe = Callable[[Asked, Entry, Decision, Enforcement], None]
+"""Told of each decision of each budget."""
+
+
+def ignore(_asked: Asked, _entry: Entry, _decision: Decision, _mode: Enforcement) -> None:
+    """Observes nothing."""
+
+
+class Gate:
+    def __init__(
+        self,
+        client: Client,
+        index: PubIndex,
+        workloads: Workloads,
+        namespaces: Store[Namespace],
+        commits: Commits,
+        events: EventRecorder,
+        observe: Observe = ignore,
+    ) -> None:
+        self._client = client
+        self._index = index
+        self._workloads = workloads
+        self._namespaces = namespaces
+        self._commits = commits
+        self._events = events
+        self._observe = observe
+
+    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
+        """Answer one AdmissionReview."""
+        request = _REQUEST.decode(raw)
+        if request.sub_resource == "eviction" and request.name == PROBE_NAME:
+            return denied("the gate is here", PROBE_CAUSE)
+        begun = _monotonic()
+        try:
+            answer = await self._judge(request)
+        except KubeError as error:
+            return denied(f"The gate cannot read from the API server now: {error}", CAUSE)
+        if (
+            request.sub_resource == "eviction"
+            and answer.allowed
+            and _monotonic() > begun + _TRUSTED
+        ):
+            return denied("It took too long to decide, the pod may be another one now", CAUSE)
+        return answer
+
+    async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
+        asked = await self._understand(request)
+        if asked is None or pod_facts.is_exempt(asked.pod):
+            return ALLOWED
+        if self._is_ending(request.namespace):
+            return ALLOWED
+        return await self._answer(asked)
+
+    async def _understand(self, request: AdmissionRequest) -> Asked | None:
+        """What is asked for, or None if it cannot make a pod unavailable."""
+        user = request.user_info.username
+        if request.sub_resource == "eviction":
+            options = _EVICTION.decode(request.object).delete_options
+            dry_run = request.dry_run or bool(options and options.dry_run)
+            pod = await self._find(request.namespace, request.name)
+            return Asked(Operation.EVICT, pod, dry_run, user) if pod else None
+        old = _POD.decode(request.old_object)
+        if request.operation == "DELETE":
+            return Asked(Operation.DELETE, old, request.dry_run, user)
+        new = _POD.decode(request.object)
+        asked = Asked(Operation.UPDATE, old, request.dry_run, user)
+        if request.sub_resource == "resize":
+            resized = changes.restarting_resizes(
+                _RESIZED.decode(request.old_object), _RESIZED.decode(request.object)
+            )
+            marks = changes.mark_containers(old, resized)
+            return replace(asked, containers=marks, resize=True) if marks else None
+        marks = changes.restarted_containers(old, new)
+        if not (marks or changes.is_newly_marked(old, new) or changes.ends_sooner(old, new)):
+            return None
+        return replace(asked, containers=marks)
+
+    async def _find(self, namespace: str, name: str) -> Pod | None:
+        """An eviction does not carry its pod. It is decided on the API's own object, as all the
+        rest: in a store that is behind, the name may still be another pod's, and free."""
+        try:
+            return await self._client.get(PODS, name, namespace)
+        except NotFound:
+            return None
+
+    def _is_ending(self, namespace: str) -> bool:
+        known = self._namespaces.get("", namespace)
+        return known is not None and known.metadata.deletion_timestamp is not None
+
+    async def _answer(self, asked: Asked) -> AdmissionResponse:
+        claims = await self._claims(asked)
+        if asked.operation is not Operation.DELETE and not pod_facts.is_available(asked.pod):
+            claims = await self._confirm(asked, claims)
+        warnings: list[str] = []
+        spending: list[Claim] = []
+        # All are asked before any is spent: one budget's unit is not lost to another's denial.
+        for claim in claims:
+            decision = self._commits.preview(claim.entry, claim.subject, asked.operation)
+            if decision.allowed:
+                spending.append(claim)
+                if asked.dry_run:
+                    self._observe(asked, claim.entry, decision, claim.mode)
+            elif denial := self._refuse(asked, claim, decision, warnings):
+                return denial
+        for claim in spending if not asked.dry_run else ():
+            decision = await self._commits.commit(claim.entry.key, claim.subject, asked.operation)
+            if decision.allowed:
+                self._observe(asked, claim.entry, decision, claim.mode)
+            elif denial := self._refuse(asked, claim, decision, warnings):
+                return denial
+        return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
+
+    async def _claims(self, asked: Asked) -> list[Claim]:
+        """What is asked of each budget that covers the pod and protects it from this."""
+        chain = await self._chain(asked.pod)
+        return [
+            Claim(entry, _subject(asked, entry, chain), enforcement(entry.budget))
+            for entry in self._index.covering(asked.pod, chain)
+            if protected_operations(entry.budget) & asked.protected_as
+        ]
+
+    async def _confirm(self, asked: Asked, claims: list[Claim]) -> list[Claim]:
+        """A pod that is not available is still so after the last recount that is known. Otherwise
+        that recount may count it, and then it is not free. One that is recorded is not counted."""
+        claims = [
+            replace(
+                claim,
+                subject=replace(claim.subject, as_of=claim.entry.budget.status.ledger.seen),
+            )
+            for claim in claims
+        ]
+        known = asked.pod.metadata
+        if all(known.uid in claim.entry.budget.status.ledger.pods for claim in claims):
+            return claims
+        found = await self._client.get(PODS, known.name, known.namespace)
+        if found.metadata.resource_version != known.resource_version:
+            raise KubeError(f"the pod {known.name} has just changed; try again")
+        return claims
+
+    def _refuse(
+        self, asked: Asked, claim: Claim, decision: Decision, warnings: list[str]
+    ) -> AdmissionResponse | None:
+        """The denial, or None where the budget only warns or records."""
+        self._observe(asked, claim.entry, decision, claim.mode)
+        self._tell(asked, claim.entry, decision, claim.mode)
+        if claim.mode is Enforcement.WARN:
+            warnings.append(decision.message)
+        return denied(decision.message, CAUSE) if claim.mode is Enforcement.ENFORCE else None
+
+    async def _chain(self, pod: Pod) -> Chain:
+        """The owners above a pod. One that is too new for its store is asked for: a budget that
+        names a workload must not miss that workload's first pods."""
+        chain = self._workloads.chain(pod)
+        if chain.complete or not self._index.has_targets(pod.metadata.namespace):
+            return chain
+        return await self._workloads.complete(pod)
+
+    def _tell(self, asked: Asked, entry: Entry, decision: Decision, mode: Enforcement) -> None:
+        """Say why, on the budget and on the pod; who asked is in the log alone."""
+        pod, budget = asked.pod.metadata, entry.budget.metadata
+        verb = "denied" if mode is Enforcement.ENFORCE else f"would deny ({mode})"
+        log.info(
+            "budget %s/%s %s %s of pod %s asked for by %s%s: %s",
+            budget.namespace,
+            budget.name,
+            verb,
+            asked.operation,
+            pod.name,
+            asked.user,
+            " (dry run)" if asked.dry_run else "",
+            decision.message,
+        )
+        if asked.dry_run:
+            return
+        reason = "DisruptionDenied" if mode is Enforcement.ENFORCE else "DisruptionWouldBeDenied"
+        for reference in (
+            reference_to(PODS, pod),
+            reference_to(PUBS, budget),
+        ):
+            self._events.record(
+                reference, "Warning", reason, f"{asked.operation}: {decision.message}"
+            )
+
+
+class _DeleteOptions(msgspec.Struct, rename="camel"):
+    dry_run: list[str] | None = None
+
+
+class _Eviction(msgspec.Struct, rename="camel"):
+    delete_options: _DeleteOptions | None = None
+
+
+_REQUEST = msgspec.json.Decoder(AdmissionRequest)
+_POD = msgspec.json.Decoder(Pod)
+_RESIZED = msgspec.json.Decoder(ResizablePod)
+_EVICTION = msgspec.json.Decoder(_Eviction)
+
+
+def _subject(asked: Asked, entry: Entry, chain: Chain) -> Subject:
+    pod = asked.pod
+    key = entry.group_key
+    return Subject(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        resource_version=pod.metadata.resource_version,
+        available=pod_facts.is_available(pod),
+        ended=pod_facts.is_terminating(pod) or pod_facts.is_finished(pod),
+        group=pod.metadata.labels.get(key) if key is not None else None,
+        owners=tuple(owner.uid for owner in chain.owners),
+        containers=asked.containers,
+    )
+
+
+def _monotonic() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def denied(message: str, cause: str) -> AdmissionResponse:
+    """As the Eviction API denies."""
+    return AdmissionResponse(
+        allowed=False,
+        status=Status(
+            status="Failure",
+            code=429,
+            reason="TooManyRequests",
+            message=message,
+            details=StatusDetails(causes=[StatusCause(reason=cause, message=message)]),
+        ),
+    )

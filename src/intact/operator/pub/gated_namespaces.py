@@ -1,0 +1,90 @@
+"""Which namespaces are gated.
+
+The webhook registrations reach only namespaces with the label `intact.dev/gated`. The leader sets
+it where there is a budget and removes it where there is none, and then asks the API server for an
+eviction of a pod that does not exist, as a dry run: only when the answer comes from the gate, and
+not from the server itself, pods are really held.
+"""
+
+import logging
+from collections.abc import Callable
+
+from intact.kube.client import Client
+from intact.kube.errors import KubeError, NotFound, TooManyRequests
+from intact.kube.queue import Queue
+from intact.kube.resources import NAMESPACES, PODS
+from intact.kube.store import Key, Store
+from intact.model.namespace import Namespace
+from intact.operator.pub.index import PubIndex
+from intact.operator.webhook.registration import GATED_LABEL
+
+log = logging.getLogger(__name__)
+
+PROBE_NAME = "intact-probe"
+PROBE_CAUSE = "IntactProbe"
+_AGAIN = 60.0
+"""Seconds after which a gated namespace is asked about again."""
+_SOON = 0.1
+
+
+class GatedNamespaces:
+    def __init__(
+        self,
+        client: Client,
+        index: PubIndex,
+        namespaces: Store[Namespace],
+        queue: Queue[str],
+        mark: Callable[[Key], None],
+    ) -> None:
+        self._client = client
+        self._index = index
+        self._namespaces = namespaces
+        self._queue = queue
+        self._mark = mark
+        self._gated: set[str] = set()
+
+    def is_gated(self, namespace: str) -> bool:
+        return namespace in self._gated
+
+    async def reconcile(self, namespace: str) -> None:
+        known = self._namespaces.get("", namespace)
+        if known is None or known.metadata.deletion_timestamp is not None:
+            self._gated.discard(namespace)
+            return
+        wanted = self._index.has_budgets(namespace)
+        if (known.metadata.labels.get(GATED_LABEL) == "true") != wanted:
+            await self._label(namespace, wanted)
+        if not wanted:
+            self._gated.discard(namespace)
+            return
+        try:
+            gated = await self._probe(namespace)
+        except KubeError:
+            self._set(namespace, gated=False)
+            raise
+        self._set(namespace, gated=gated)
+        self._queue.add_after(namespace, _AGAIN if gated else _SOON)
+
+    def _set(self, namespace: str, *, gated: bool) -> None:
+        if gated == (namespace in self._gated):
+            return
+        (self._gated.add if gated else self._gated.discard)(namespace)
+        log.info("namespace %s is %s", namespace, "gated" if gated else "not gated")
+        for key in self._index.budgets_in(namespace):
+            self._mark(key)
+
+    async def _label(self, namespace: str, wanted: bool) -> None:
+        labels = {GATED_LABEL: "true" if wanted else None}
+        await self._client.patch(NAMESPACES, {"metadata": {"labels": labels}}, namespace)
+
+    async def _probe(self, namespace: str) -> bool:
+        """Whether the API server asks the gate. It takes a moment to hear of a new label."""
+        try:
+            await self._client.evict(PODS, PROBE_NAME, namespace, dry_run=True)
+        except TooManyRequests as answer:
+            if answer.has_cause(PROBE_CAUSE):
+                return True
+            raise
+        except NotFound:
+            pass
+        return False

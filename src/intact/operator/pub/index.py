@@ -1,0 +1,416 @@
+"""Which budgets cover which pods, and the live counts of each budget.
+
+Membership is computed from labels and owners, never stamped on pods. Everything here is kept up to
+date by the stores' handlers: a pod event costs the same however many pods and budgets there are.
+Every replica keeps this index: the gate asks it, and the leader recounts from it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from intact.budget.pub import availability as pod_facts
+from intact.budget.pub.counts import Counts, Member
+from intact.budget.selector_index import SelectorIndex
+from intact.budget.selectors import Selector, check_selector
+from intact.kube.store import Key, Store, key_of
+from intact.model.meta import OwnerReference
+from intact.model.pod import Pod
+from intact.model.pub import PodUnavailableBudget, PubSpec
+from intact.model.workload import Workload
+from intact.operator.pub.write_turns import Turn
+from intact.operator.watch.owners import (
+    MOST_LEVELS,
+    Chain,
+    GroupKind,
+    Owner,
+    Workloads,
+    group_of,
+    scales_in_groups,
+)
+
+_PRUNE_FROM = 1000
+_REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One budget with its live counts."""
+
+    budget: PodUnavailableBudget
+    counts: Counts
+    template_owners: dict[str, None] = field(default_factory=dict)
+    """Workloads whose pods it will select, also while there are none."""
+    unlabelled: dict[str, str] = field(default_factory=dict)
+    """Pods without the group label: names by UID."""
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while this replica decides and stores: its gate and its recount need not collide."""
+    turn: Turn = field(default_factory=Turn)
+    """Among the replicas."""
+
+    @property
+    def key(self) -> Key:
+        return key_of(self.budget)
+
+    @property
+    def group_key(self) -> str | None:
+        policy = self.budget.spec.pod_group_policy
+        return policy.group_label_key if policy else None
+
+    def take(self, budget: PodUnavailableBudget) -> None:
+        """Another reading of the budget: it counts if it is not older."""
+        known, read = self.budget.metadata.resource_version, budget.metadata.resource_version
+        if int(read) >= int(known):
+            self.budget = budget
+            self.turn.heard(read)
+
+
+class PubIndex:
+    def __init__(
+        self, pods: Store[Pod], budgets: Store[PodUnavailableBudget], workloads: Workloads
+    ) -> None:
+        self.on_dirty: Callable[[Key], None] = lambda _key: None
+        """Called when the counts of a budget, or what they stand for, have changed."""
+        self.entries: dict[Key, Entry] = {}
+        self._pods = pods
+        self._workloads = workloads
+        self._selectors: dict[str, SelectorIndex[Key]] = {}
+        self._targets: dict[str, dict[tuple[str, str, str], dict[Key, None]]] = {}
+        self._budgets_of: dict[str, tuple[Key, ...]] = {}
+        self._by_namespace: dict[str, dict[Key, None]] = {}
+        self._owners: dict[str, Owner] = {}
+        self._gone: set[str] = set()
+        self._idle: set[str] = set()
+        self._prune_at = _PRUNE_FROM
+        pods.subscribe(self._pod_changed)
+        budgets.subscribe(self._budget_changed)
+        workloads.subscribe(self._workload_changed)
+
+    def covering(self, pod: Pod, chain: Chain | None = None) -> list[Entry]:
+        """The budgets that cover a pod, as it is now."""
+        if chain is None:
+            chain = self._workloads.chain(pod)
+        return [self.entries[key] for key in self._keys(pod, chain)]
+
+    def budgets_in(self, namespace: str) -> list[Key]:
+        return list(self._by_namespace.get(namespace, ()))
+
+    def has_budgets(self, namespace: str) -> bool:
+        return namespace in self._by_namespace
+
+    def has_targets(self, namespace: str) -> bool:
+        """Whether budgets of the namespace name workloads, so that the owners of a pod matter."""
+        return namespace in self._targets
+
+    def _keys(self, pod: Pod, chain: Chain) -> tuple[Key, ...]:
+        namespace = pod.metadata.namespace
+        found: dict[Key, None] = {}
+        if index := self._selectors.get(namespace):
+            found.update((key, None) for key in index.selecting(pod.metadata.labels))
+        if targets := self._targets.get(namespace):
+            for owner in chain.owners:
+                found.update(targets.get((owner.group, owner.kind, owner.name), ()))
+        return tuple(found)
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        pod = new or old
+        assert pod is not None
+        if new is None or pod_facts.is_finished(new):
+            self._drop(pod.metadata.uid)
+        elif self.has_budgets(pod.metadata.namespace):
+            self._count(new)
+        # A leader pod is above the workers of its group: they hang on it.
+        if (old is None) != (new is None) and self.has_budgets(pod.metadata.namespace):
+            self._recount_owned(pod.metadata.uid)
+
+    def _count(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        chain = self._workloads.chain(pod)
+        keys = self._keys(pod, chain)
+        before = self._budgets_of.get(uid, ())
+        for key in before:
+            if key not in keys:
+                self._remove(self.entries[key], uid)
+        if keys:
+            self._budgets_of[uid] = keys
+        else:
+            self._budgets_of.pop(uid, None)
+        for key in keys:
+            self._put(self.entries[key], pod, chain)
+
+    def _put(self, entry: Entry, pod: Pod, chain: Chain) -> None:
+        uid = pod.metadata.uid
+        owner = self.scale_owner(entry, chain)
+        if owner is not None and owner.uid not in self._owners:
+            self._owners[owner.uid] = owner
+            self._prune()
+        group = None
+        if entry.group_key is not None:
+            group = pod.metadata.labels.get(entry.group_key)
+        if entry.group_key is not None and group is None:
+            entry.unlabelled[uid] = pod.metadata.name
+        else:
+            entry.unlabelled.pop(uid, None)
+        wanted = owner is None or not self.is_released(owner.uid)
+        member = Member(
+            owner=owner.uid if owner else "",
+            available=wanted and pod_facts.is_available(pod),
+            group=group,
+            present=not pod_facts.is_terminating(pod),
+        )
+        # Of a pod in the ledger everything matters: an update may end without a sign in the counts.
+        if entry.counts.put(uid, member) or uid in entry.counts.ledger:
+            self.on_dirty(entry.key)
+
+    def _remove(self, entry: Entry, uid: str) -> None:
+        entry.unlabelled.pop(uid, None)
+        entry.counts.remove(uid)
+        self.on_dirty(entry.key)
+
+    def _drop(self, uid: str) -> None:
+        for key in self._budgets_of.pop(uid, ()):
+            self._remove(self.entries[key], uid)
+
+    def _recount_owned(self, uid: str, levels: int = MOST_LEVELS) -> None:
+        """All pods below an owner, on whatever level: their chain has changed."""
+        if not levels:
+            return
+        for pod in self._pods.by_index("owner", uid):
+            if not pod_facts.is_finished(pod):
+                self._count(pod)
+            self._recount_owned(pod.metadata.uid, levels - 1)
+        for workload in self._workloads.owned_by(uid):
+            self._recount_owned(workload.metadata.uid, levels - 1)
+
+    def scale_owner(self, entry: Entry, chain: Chain) -> Owner | None:
+        """The owner whose scale says how many units of this pod's kind there should be."""
+        if entry.group_key is not None:
+            for owner in chain.owners:
+                if scales_in_groups(owner.group_kind):
+                    return owner
+        target = entry.budget.spec.target_ref
+        if target is not None:
+            wanted = (group_of(target.api_version), target.kind)
+            if not scales_in_groups(wanted):
+                for owner in chain.owners:
+                    if (*owner.group_kind, owner.name) == (*wanted, target.name):
+                        return owner
+        if not chain.owners:
+            return None
+        nearest = chain.owners[0]
+        if nearest.group_kind == _REPLICA_SET and len(chain.owners) > 1:
+            above = chain.owners[1]
+            if self._workloads.has_scale(above.group_kind):
+                return above
+        return nearest
+
+    def owner_uids(self, entry: Entry) -> list[str]:
+        """All owners whose scale counts for a budget, also those without pods; empty for pods that
+        nobody owns."""
+        counted = entry.counts.owners
+        waiting = [uid for uid in entry.template_owners if uid not in counted]
+        if not waiting:
+            return list(counted)
+        chains = {uid: self._chain_from(uid) for uid in (*counted, *waiting)}
+        # A workload above another that counts has it make the pods: theirs are the same.
+        above = {owner.uid for chain in chains.values() for owner in chain.owners[1:]}
+        found = dict.fromkeys(counted)
+        for uid in waiting:
+            owner = self.scale_owner(entry, chains[uid])
+            if uid not in above:
+                found.setdefault(owner.uid if owner else uid)
+        return list(found)
+
+    def _chain_from(self, uid: str) -> Chain:
+        """A workload with its owners."""
+        known = self._workloads.by_uid(uid)
+        if known is None:
+            return Chain()
+        (group, kind), workload = known
+        itself = Owner(group, kind, workload.metadata.name, uid)
+        return Chain((itself, *self._workloads.chain(workload).owners))
+
+    def _prune(self) -> None:
+        """Now and then forget the owners that nobody counts any more: they come with every
+        rollout."""
+        if len(self._owners) < self._prune_at:
+            return
+        used = {uid for entry in self.entries.values() for uid in self.owner_uids(entry)}
+        self._owners = {uid: owner for uid, owner in self._owners.items() if uid in used}
+        self._gone &= used
+        self._idle &= used
+        self._prune_at = 2 * len(self._owners) + _PRUNE_FROM
+
+    def owner(self, uid: str) -> Owner | None:
+        """An owner whose scale counts, by its UID."""
+        return self._owners.get(uid)
+
+    def release(self, uid: str) -> None:
+        """The owner is known to be gone."""
+        if uid not in self._gone:
+            self._gone.add(uid)
+            self._recount_all_members(uid)
+
+    def set_idle(self, uid: str, idle: bool) -> None:
+        """What only the scale of an owner says: whether it wants no pods."""
+        if idle != (uid in self._idle):
+            (self._idle.add if idle else self._idle.discard)(uid)
+            self._recount_all_members(uid)
+
+    def _recount_all_members(self, uid: str) -> None:
+        for entry in self.entries.values():
+            if uid in entry.counts.owners:
+                self._recount_members(entry, uid)
+
+    def is_released(self, uid: str) -> bool:
+        """Whether an owner wants no pods any more: scaled to zero, being deleted, or gone."""
+        found = self._workloads.by_uid(uid)
+        if found is None:
+            return uid in self._gone
+        return uid in self._idle or _wants_none(found[1])
+
+    def _budget_changed(
+        self, old: PodUnavailableBudget | None, new: PodUnavailableBudget | None
+    ) -> None:
+        if new is not None and old is not None and _same_rules(old, new):
+            entry = self.entries[key_of(new)]
+            entry.take(new)
+            entry.counts.set_ledger(entry.budget.status.ledger.pods)
+        else:
+            if old is not None:
+                self._forget(old)
+            if new is not None:
+                self._adopt(new)
+        self.on_dirty(key_of(new or old))  # type: ignore[arg-type]
+
+    def _forget(self, budget: PodUnavailableBudget) -> None:
+        key = key_of(budget)
+        namespace = budget.metadata.namespace
+        del self.entries[key]
+        self._by_namespace[namespace].pop(key)
+        if not self._by_namespace[namespace]:
+            del self._by_namespace[namespace]
+        if index := self._selectors.get(namespace):
+            index.remove(key)
+            if not index:
+                del self._selectors[namespace]
+        if targets := self._targets.get(namespace):
+            for name, keys in list(targets.items()):
+                keys.pop(key, None)
+                if not keys:
+                    del targets[name]
+            if not targets:
+                del self._targets[namespace]
+        for uid, keys_of_pod in list(self._budgets_of.items()):
+            if key in keys_of_pod:
+                rest = tuple(other for other in keys_of_pod if other != key)
+                if rest:
+                    self._budgets_of[uid] = rest
+                else:
+                    del self._budgets_of[uid]
+
+    def _adopt(self, budget: PodUnavailableBudget) -> None:
+        key = key_of(budget)
+        namespace, spec = budget.metadata.namespace, budget.spec
+        entry = self.entries[key] = Entry(budget, Counts(need_of(spec)))
+        entry.counts.set_ledger(budget.status.ledger.pods)
+        self._by_namespace.setdefault(namespace, {})[key] = None
+        if spec.target_ref is not None:
+            target = spec.target_ref
+            group = group_of(target.api_version)
+            self._workloads.learn(group, target.kind, target.api_version)
+            targets = self._targets.setdefault(namespace, {})
+            targets.setdefault((group, target.kind, target.name), {})[key] = None
+        elif spec.selector is not None and not check_selector(spec.selector):
+            selector = Selector(spec.selector)
+            self._selectors.setdefault(namespace, SelectorIndex()).put(key, selector)
+            for kind, workload in self._workloads.all():
+                if workload.metadata.namespace == namespace:
+                    self._match_template(kind, None, workload)
+        for pod in self._pods.by_index("namespace", namespace):
+            if not pod_facts.is_finished(pod):
+                self._count(pod)
+
+    def _workload_changed(
+        self, kind: GroupKind, old: Workload | None, new: Workload | None
+    ) -> None:
+        if old is not None and new is not None and _same_workload(old, new):
+            return
+        workload = new or old
+        assert workload is not None
+        namespace, uid = workload.metadata.namespace, workload.metadata.uid
+        self._match_template(kind, old, new)
+        if new is None:
+            self._gone.add(uid)
+        if not self.has_budgets(namespace):
+            return
+        moved = old is None or new is None or _owners(old) != _owners(new)
+        if moved:
+            self._recount_owned(uid)
+        for key in self.budgets_in(namespace):
+            entry = self.entries[key]
+            if uid in entry.counts.owners or uid in entry.template_owners or _targets(entry, kind):
+                if moved or _wants_none(old) != _wants_none(new):
+                    self._recount_members(entry, uid)
+                self.on_dirty(key)
+
+    def _recount_members(self, entry: Entry, owner: str) -> None:
+        """The owner's wish has changed, and with it whether its pods count."""
+        for uid in entry.counts.uids_of(owner):
+            for pod in self._pods.by_index("uid", uid):
+                self._put(entry, pod, self._workloads.chain(pod))
+
+    def _match_template(self, kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
+        """File a workload with the budgets that select the pods it will make."""
+        workload = new or old
+        assert workload is not None
+        index = self._selectors.get(workload.metadata.namespace)
+        if index is None:
+            return
+        uid = workload.metadata.uid
+        if old is not None:
+            for key in index.selecting(old.spec.template.metadata.labels):
+                if self.entries[key].template_owners.pop(uid, "") is None:
+                    self.on_dirty(key)
+        if new is None or not self._stands_alone(kind, new):
+            return
+        for key in index.selecting(new.spec.template.metadata.labels):
+            self.entries[key].template_owners[uid] = None
+            self.on_dirty(key)
+
+    def _stands_alone(self, kind: GroupKind, workload: Workload) -> bool:
+        """Whether its own scale counts, and not that of a Deployment above it."""
+        if kind != _REPLICA_SET:
+            return self._workloads.has_scale(kind)
+        return not any(reference.controller for reference in workload.metadata.owner_references)
+
+
+def need_of(spec: PubSpec) -> int | None:
+    policy = spec.pod_group_policy
+    return None if policy is None else policy.min_ready_replicas or 1
+
+
+def _same_rules(old: PodUnavailableBudget, new: PodUnavailableBudget) -> bool:
+    return old.metadata.uid == new.metadata.uid and old.spec == new.spec
+
+
+def _same_workload(old: Workload, new: Workload) -> bool:
+    return old.spec == new.spec and (
+        (old.metadata.deletion_timestamp, _owners(old), old.metadata.generation)
+        == (new.metadata.deletion_timestamp, _owners(new), new.metadata.generation)
+    )
+
+
+def _owners(workload: Workload) -> list[OwnerReference]:
+    return workload.metadata.owner_references
+
+
+def _wants_none(workload: Workload | None) -> bool:
+    if workload is None:
+        return True
+    return workload.metadata.deletion_timestamp is not None or workload.spec.replicas == 0
+
+
+def _targets(entry: Entry, kind: GroupKind) -> bool:
+    target = entry.budget.spec.target_ref
+    return target is not None and (group_of(target.api_version), target.kind) == kind

@@ -1,0 +1,52 @@
+"""Reading and writing the status of a budget, for the gate and for the recount."""
+
+import msgspec
+
+from intact.budget.pub.decision import written_out
+from intact.kube.client import Client
+from intact.kube.resources import PUBS
+from intact.model.pub import PodUnavailableBudget, PubStatus
+from intact.operator.pub.index import Entry
+
+
+async def store_status(
+    client: Client, entry: Entry, base: PodUnavailableBudget, status: PubStatus
+) -> None:
+    """A compare-and-swap on the version that the status was made from."""
+    meta = base.metadata
+    status = written_out(status)
+    with entry.turn.write():
+        stored = await client.update(
+            PUBS, _body(base, status), meta.name, meta.namespace, subresource="status"
+        )
+        entry.turn.stored(stored.metadata.resource_version)
+    entry.take(stored)
+
+
+async def read_again(client: Client, entry: Entry) -> None:
+    """After a conflict. A budget whose rules have changed meanwhile is not taken: they count only
+    from when the index has heard of them."""
+    meta = entry.budget.metadata
+    found = await client.get(PUBS, meta.name, meta.namespace)
+    if found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
+        entry.take(found)
+
+
+def _body(budget: PodUnavailableBudget, status: PubStatus) -> dict[str, object]:
+    zeros = {
+        "unavailableAllowed": 0,
+        "currentAvailable": 0,
+        "desiredAvailable": 0,
+        "totalReplicas": 0,
+    }
+    meta = budget.metadata
+    return {
+        "apiVersion": PUBS.api_version,
+        "kind": PUBS.kind,
+        "metadata": {
+            "name": meta.name,
+            "namespace": meta.namespace,
+            "resourceVersion": meta.resource_version,
+        },
+        "status": zeros | msgspec.to_builtins(status),
+    }

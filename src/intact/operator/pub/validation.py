@@ -1,0 +1,36 @@
+"""The admission of PodUnavailableBudgets themselves: bad ones are refused with their fields."""
+
+import msgspec
+
+from intact.budget.pub.validation import validate
+from intact.kube.resources import PUBS
+from intact.kube.store import Store
+from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
+from intact.model.pub import PodUnavailableBudget
+from intact.operator.webhook.responses import invalid
+
+_REQUEST = msgspec.json.Decoder(AdmissionRequest)
+_BUDGET = msgspec.json.Decoder(PodUnavailableBudget)
+
+
+class PubValidation:
+    def __init__(self, budgets: Store[PodUnavailableBudget]) -> None:
+        """The store has an index `namespace`."""
+        self._budgets = budgets
+
+    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
+        """Answer one AdmissionReview."""
+        request = _REQUEST.decode(raw)
+        budget = _BUDGET.decode(request.object)
+        old = None if request.old_object == NULL else _BUDGET.decode(request.old_object)
+        others = [
+            other
+            for other in self._budgets.by_index("namespace", request.namespace)
+            if other.metadata.name != request.name
+        ]
+        verdict = validate(budget, others, old)
+        if verdict.errors:
+            return AdmissionResponse(
+                allowed=False, status=invalid(PUBS, request.name, verdict.errors)
+            )
+        return AdmissionResponse(allowed=True, warnings=verdict.warnings)

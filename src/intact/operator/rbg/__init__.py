@@ -1,0 +1,1 @@
+"""RoleBasedGroups in a cluster: the objects of their roles, and coordinated rollouts."""

@@ -1,0 +1,112 @@
+"""RoleBasedGroup: all its parts, put together for one replica.
+
+Every replica watches and answers admission reviews. The leader reconciles.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from intact.kube.client import Client
+from intact.kube.events import EventRecorder
+from intact.kube.queue import Queue, work
+from intact.kube.reflector import Reflector
+from intact.kube.store import Key, key_of
+from intact.model.rbg import RoleBasedGroup
+from intact.operator.rbg.placement import Placement
+from intact.operator.rbg.reconcile import RbgReconciler
+from intact.operator.rbg.resources import LEADER_WORKER_SETS
+from intact.operator.rbg.rollout_metrics import RolloutTimes
+from intact.operator.rbg.stores import RbgStores
+from intact.rollout.names import GROUP
+from intact.rollout.places import is_held
+
+_WORKERS = 4
+
+
+class RbgController:
+    def __init__(
+        self,
+        client: Client,
+        identity: str,
+        *,
+        now: Callable[[], datetime],
+        leads: Callable[[], bool],
+        rng: random.Random | None = None,
+    ) -> None:
+        rng = rng or random.Random()
+        self._leading = False
+        self._sets_wanted = asyncio.Event()
+        self.stores = RbgStores(client, rng)
+        self.rollouts = RolloutTimes(self.stores.groups.store, now)
+        self.placement = Placement(client, self.stores)
+        self.events = EventRecorder(client, "intact", identity, now=now)
+        self.queue: Queue[Key] = Queue("rbg", rng=rng)
+        self.reconciler = RbgReconciler(
+            client, self.stores, self.events, now=now, leads=leads, queue=self.queue
+        )
+        self.stores.groups.store.subscribe(self._group_changed)
+        for reflector in (*self.stores.always[1:], self.stores.leader_worker_sets):
+            reflector.store.subscribe(self._part_changed)
+
+    @property
+    def reflectors(self) -> list[Reflector[Any]]:
+        if self._sets_wanted.is_set():
+            return [*self.stores.always, self.stores.leader_worker_sets]
+        return self.stores.always
+
+    async def run(self) -> None:
+        """What every replica does, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.stores.always:
+                group.create_task(reflector.run())
+            group.create_task(self.events.run())
+            # Whoever has no LeaderWorkerSets is not asked for them.
+            await self._sets_wanted.wait()
+            group.create_task(self.stores.leader_worker_sets.run())
+
+    async def wait_synced(self) -> None:
+        for reflector in self.stores.always:
+            await reflector.wait_synced()
+
+    async def lead(self) -> None:
+        """What the leader does, until cancelled."""
+        # An earlier leader may have seen and written more than this replica has heard of.
+        for reflector in self.reflectors:
+            reflector.list_again()
+        await self.wait_synced()
+        if self._sets_wanted.is_set():  # roles that are in no store would be in no plan
+            await self.stores.leader_worker_sets.wait_tried()
+        self.reconciler.take_over()
+        self._leading = True
+        try:
+            for group in self.stores.groups.store:
+                self.queue.add(key_of(group))
+            for pod in self.stores.pods.store:
+                if is_held(pod):  # its group may have gone meanwhile
+                    self.queue.add((pod.metadata.namespace, pod.metadata.labels[GROUP]))
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(_WORKERS):
+                    tasks.create_task(work(self.queue, self.reconciler.reconcile))
+        finally:
+            self._leading = False
+
+    def _mark(self, key: Key) -> None:
+        if self._leading:
+            self.reconciler.mark(key)
+
+    def _group_changed(self, old: RoleBasedGroup | None, new: RoleBasedGroup | None) -> None:
+        if new is None:
+            return
+        if any(role.workload.kind == LEADER_WORKER_SETS.kind for role in new.spec.roles):
+            self._sets_wanted.set()
+        if old is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels:
+            self._mark(key_of(new))
+
+    def _part_changed(self, old: Any, new: Any) -> None:
+        for obj in (old, new):
+            name = obj.metadata.labels.get(GROUP) if obj is not None else None
+            if name is not None:
+                self._mark((obj.metadata.namespace, name))

@@ -1,0 +1,276 @@
+"""The objects that a group owns, as they should be. Applied by the server, so what is not said here
+is left to others."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from intact.kube.resources import RBGS, SCALING_ADAPTERS, Resource
+from intact.model.rbg import Role, RoleBasedGroup, RolePort, RoleRollingUpdate
+from intact.model.role_workload import RoleWorkload
+from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
+from intact.operator.rbg.templates import leader_and_worker, pod_template
+from intact.rollout.coordinations import AFFINITY_SCHEDULING, coordination_of
+from intact.rollout.names import (
+    AGREED,
+    BATCHED,
+    COORDINATION,
+    GROUP,
+    GROUP_KEY,
+    MEMBER,
+    ROLE_SIZE,
+    group_key,
+    labels,
+    role_revision_label,
+    selector_labels,
+    service_name,
+    workload_name,
+)
+from intact.rollout.orders import WorkloadOrder
+from intact.rollout.validation import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, kind_of
+
+Json = dict[str, Any]
+
+
+def owner_reference(group: RoleBasedGroup) -> Json:
+    return {
+        "apiVersion": RBGS.api_version,
+        "kind": RBGS.kind,
+        "name": group.metadata.name,
+        "uid": group.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def group_labels(group: RoleBasedGroup) -> dict[str, str]:
+    """On what belongs to the group and to no role of it."""
+    meta = group.metadata
+    return {GROUP: meta.name, GROUP_KEY: group_key(meta.namespace, meta.name)}
+
+
+def _object(
+    resource: Resource[Any], group: RoleBasedGroup, name: str, own_labels: dict[str, str]
+) -> Json:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {
+            "name": name,
+            "namespace": group.metadata.namespace,
+            "labels": own_labels,
+            "ownerReferences": [owner_reference(group)],
+        },
+    }
+
+
+def role_labels(group: RoleBasedGroup, role: str) -> dict[str, str]:
+    return labels(group.metadata.namespace, group.metadata.name, role)
+
+
+def workload(
+    group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload | None, desired: int
+) -> Json:
+    """`live` is the workload that is there: what cannot change keeps its value. Raises
+    `PatchError` if the role's patches cannot be applied."""
+    role = order.role
+    resource = WORKLOADS[role.workload.kind]
+    own = {
+        **role.labels,
+        **role_labels(group, role.name),
+        role_revision_label(role.name): order.revision,
+    }
+    body = _object(resource, group, order.name, own)
+    body["metadata"]["annotations"] = {**role.annotations, ROLE_SIZE: str(desired)}
+    body["spec"] = {
+        STATEFUL_SET: _stateful_set,
+        DEPLOYMENT: _deployment,
+        LEADER_WORKER_SET: _leader_worker_set,
+    }[kind_of(role)](group, order, live)
+    return body
+
+
+def _pod_labels(group: RoleBasedGroup, order: WorkloadOrder) -> dict[str, str]:
+    """Beside those that all pods of a role have. The batch itself is given at creation."""
+    batches = coordination_of(group.spec, order.role.name, AFFINITY_SCHEDULING)
+    if batches is None:
+        return order.labels
+    return {**order.labels, COORDINATION + batches.name: MEMBER, BATCHED: batches.name}
+
+
+def _rolling(role: Role) -> RoleRollingUpdate:
+    strategy = role.update_strategy
+    return (strategy.rolling_update if strategy else None) or RoleRollingUpdate()
+
+
+def _selector(group: RoleBasedGroup, role: Role) -> Json:
+    meta = group.metadata
+    return {"matchLabels": selector_labels(meta.namespace, meta.name, role.name)}
+
+
+def _stateful_set(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload | None) -> Json:
+    role, meta = order.role, group.metadata
+    rolling = _rolling(role)
+    update: Json = {"partition": _partition(order, rolling)}
+    if rolling.max_unavailable is not None:
+        update["maxUnavailable"] = rolling.max_unavailable
+    return {
+        "replicas": order.replicas,
+        "serviceName": live.spec.service_name if live else service_name(meta.name, role.name),
+        "podManagementPolicy": (
+            live.spec.pod_management_policy if live else role.pod_management_policy or "Parallel"
+        ),
+        "selector": _selector(group, role),
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": update},
+        "template": pod_template(
+            meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
+        ),
+        **_min_ready(role),
+    }
+
+
+def _min_ready(role: Role) -> Json:
+    return {} if role.min_ready_seconds is None else {"minReadySeconds": role.min_ready_seconds}
+
+
+def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> int:
+    if order.partition is not None:
+        return order.partition
+    amount = rolling.partition or 0
+    if isinstance(amount, int):
+        return amount
+    return -(-int(amount.removesuffix("%")) * order.replicas // 100)
+
+
+def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None) -> Json:
+    role, meta = order.role, group.metadata
+    rolling = _rolling(role)
+    unavailable = rolling.max_unavailable
+    if order.max_unavailable is not None:
+        unavailable = order.max_unavailable
+    update = {"maxUnavailable": unavailable, "maxSurge": rolling.max_surge}
+    given = {name: amount for name, amount in update.items() if amount is not None}
+    strategy: Json = {"type": "RollingUpdate"}
+    if given:
+        strategy["rollingUpdate"] = given
+    return {
+        "replicas": order.replicas,
+        "selector": _selector(group, role),
+        "strategy": strategy,
+        "template": pod_template(
+            meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
+        ),
+        **({"paused": True} if order.paused else {}),
+        **_min_ready(role),
+    }
+
+
+def _leader_worker_set(
+    group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None
+) -> Json:
+    role, meta = order.role, group.metadata
+    rolling = _rolling(role)
+    update: Json = {"partition": _partition(order, rolling)}
+    unavailable = rolling.max_unavailable
+    if order.max_unavailable is not None:
+        unavailable = order.max_unavailable
+    if unavailable is not None:
+        update["maxUnavailable"] = unavailable
+    if rolling.max_surge is not None:
+        update["maxSurge"] = rolling.max_surge
+    leader, worker = leader_and_worker(
+        meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
+    )
+    sets = role.leader_worker_set
+    return {
+        "replicas": order.replicas,
+        "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": update},
+        "leaderWorkerTemplate": {
+            "size": (sets.size if sets else None) or 1,
+            "restartPolicy": "RecreateGroupOnPodRestart",
+            "leaderTemplate": leader,
+            "workerTemplate": worker,
+        },
+    }
+
+
+def service(group: RoleBasedGroup, role: Role) -> Json:
+    """In front of the role's pods; those of a StatefulSet find each other before they are ready."""
+    body = _object(
+        SERVICES,
+        group,
+        service_name(group.metadata.name, role.name),
+        role_labels(group, role.name),
+    )
+    body["spec"] = {
+        "clusterIP": "None",
+        "selector": _selector(group, role)["matchLabels"],
+    }
+    if kind_of(role) == STATEFUL_SET:
+        body["spec"]["publishNotReadyAddresses"] = True
+    if role.service_ports:
+        body["spec"]["ports"] = [_service_port(port) for port in role.service_ports]
+    return body
+
+
+def _service_port(port: RolePort) -> Json:
+    found: Json = {
+        "name": _port_name(port),
+        "port": port.port,
+        "protocol": port.protocol or "TCP",
+    }
+    if port.target_port is not None:
+        found["targetPort"] = port.target_port
+    return found
+
+
+def _port_name(port: RolePort) -> str:
+    return port.name or f"port{port.port}"
+
+
+def has_service(role: Role) -> bool:
+    """A LeaderWorkerSet makes its own."""
+    return kind_of(role) != LEADER_WORKER_SET
+
+
+def config_map(group: RoleBasedGroup, sizes: Mapping[str, int]) -> Json:
+    """The addresses of all roles, for all pods: mounted, so that scaling restarts nobody."""
+    body = _object(CONFIG_MAPS, group, group.metadata.name, group_labels(group))
+    config = {
+        "group": {
+            "name": group.metadata.name,
+            "size": len(group.spec.roles),
+            "roles": [role.name for role in group.spec.roles],
+        },
+        "roles": {
+            role.name: _addresses(group.metadata.name, role, sizes[role.name])
+            for role in group.spec.roles
+        },
+    }
+    body["data"] = {"config.yaml": msgspec.yaml.encode(config).decode()}
+    return body
+
+
+def _addresses(group: str, role: Role, size: int) -> Json:
+    name = workload_name(group, role.name)
+    if kind_of(role) == DEPLOYMENT:
+        return {"size": size, "address": service_name(group, role.name), "instances": []}
+    domain = name if kind_of(role) == LEADER_WORKER_SET else service_name(group, role.name)
+    ports = {_port_name(port).lower().replace("-", "_"): port.port for port in role.service_ports}
+    instances: list[Json] = []
+    for ordinal in range(size):
+        instance: Json = {"address": f"{name}-{ordinal}.{domain}"}
+        if ports:
+            instance["ports"] = ports
+        instances.append(instance)
+    return {"size": size, "instances": instances}
+
+
+def scaling_adapter(group: RoleBasedGroup, role: Role, replicas: int) -> Json:
+    name = workload_name(group.metadata.name, role.name)
+    body = _object(SCALING_ADAPTERS, group, name, role_labels(group, role.name))
+    body["metadata"]["annotations"] = {AGREED: str(replicas)}
+    target = {"name": group.metadata.name, "role": role.name}
+    body["spec"] = {"replicas": replicas, "scaleTargetRef": target}
+    return body

@@ -1,0 +1,108 @@
+"""The history of a group's templates, as ControllerRevisions."""
+
+from intact.kube.client import Client
+from intact.kube.errors import AlreadyExists, ApiError, NotFound
+from intact.model.rbg import RoleBasedGroup
+from intact.model.role_workload import ControllerRevision
+from intact.operator.rbg.objects import group_labels, owner_reference
+from intact.operator.rbg.resources import REVISIONS
+from intact.operator.rbg.stores import RbgStores
+from intact.rollout.names import REVISION, ROLE, role_revision_label
+from intact.rollout.orders import template_of
+from intact.rollout.revisions import Revision, group_hash, hash_of, next_number, outlived
+
+
+def role_hashes(group: RoleBasedGroup) -> dict[str, str]:
+    return {role.name: hash_of(template_of(role)) for role in group.spec.roles}
+
+
+def revision_name(group: str, hash: str) -> str:  # noqa: A002 - that is what it is
+    return f"{group}-{hash}"
+
+
+def revision_of(stored: ControllerRevision) -> Revision:
+    meta = stored.metadata
+    return Revision(meta.name, meta.labels.get(REVISION, ""), stored.revision)
+
+
+class RbgRevisions:
+    def __init__(self, client: Client, stores: RbgStores) -> None:
+        self.writes = 0
+        self._client = client
+        self._stores = stores
+
+    def history(self, group: RoleBasedGroup) -> list[ControllerRevision]:
+        """Oldest first."""
+        found = self._stores.owned(self._stores.revisions, group)
+        return sorted(found, key=lambda one: one.revision)
+
+    async def keep(self, group: RoleBasedGroup) -> tuple[str, bool]:
+        """See to it that the present templates are the newest revision. Returns its name, and
+        whether it is new."""
+        present = group_hash(role_hashes(group))
+        name = revision_name(group.metadata.name, present)
+        known = [revision_of(one) for one in self.history(group)]
+        number = next_number(known, present)
+        made = False
+        if all(one.hash != present for one in known):
+            made = await self._create(group, name, present, number)
+        elif next(one.number for one in known if one.hash == present) != number:
+            await self._client.patch(
+                REVISIONS, {"revision": number}, name, group.metadata.namespace
+            )
+            self.writes += 1
+        return name, made
+
+    async def _create(self, group: RoleBasedGroup, name: str, present: str, number: int) -> bool:
+        body = {
+            "apiVersion": REVISIONS.api_version,
+            "kind": REVISIONS.kind,
+            "metadata": {
+                "name": name,
+                "labels": group_labels(group) | {REVISION: present},
+                "ownerReferences": [owner_reference(group)],
+            },
+            "revision": number,
+            "data": {"roles": {role.name: template_of(role) for role in group.spec.roles}},
+        }
+        try:
+            await self._client.create(REVISIONS, body, group.metadata.namespace)
+        except AlreadyExists:
+            return False  # the store has not seen it yet
+        self.writes += 1
+        return True
+
+    async def trim(self, group: RoleBasedGroup) -> list[ApiError]:
+        """See to it that there are not too many. Returns why one could not be deleted."""
+        stored = self.history(group)
+        present = group_hash(role_hashes(group))
+        refusals: list[ApiError] = []
+        named = (group.status.current_revision, group.status.update_revision)
+        in_use = {present} | {revision_of(one).hash for one in stored if one.metadata.name in named}
+        # Of what runs, the newest revision that has it: an old Deployment needs its template.
+        newest = {
+            (role, hash_of(template)): revision_of(one).hash
+            for one in stored
+            for role, template in one.data.get("roles", {}).items()
+        }
+        in_use |= {newest[each] for each in self._running(group) if each in newest}
+        for one in outlived(map(revision_of, stored), in_use):
+            try:
+                await self._client.delete(REVISIONS, one.name, group.metadata.namespace)
+            except NotFound:
+                continue
+            except ApiError as error:
+                refusals.append(error)
+                continue
+            self.writes += 1
+        return refusals
+
+    def _running(self, group: RoleBasedGroup) -> set[tuple[str, str]]:
+        """Roles and the revisions that their workloads are of."""
+        found = set()
+        for reflector in self._stores.workloads.values():
+            for one in self._stores.owned(reflector, group):
+                labels = one.metadata.labels
+                role = labels.get(ROLE, "")
+                found.add((role, labels.get(role_revision_label(role), "")))
+        return found

@@ -1,0 +1,203 @@
+"""The scaling adapters of a group's roles: one for each, for `kubectl scale` and autoscalers.
+
+Adapter and role each have a number, and the adapter remembers the last that they agreed on:
+whichever differs from it was changed since, and the other one follows. It is remembered in an
+annotation, because that is written together with the adapter's number: had the number been written
+alone, it would be taken for somebody's wish if the role was edited again before the rest was
+written.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from intact.kube.client import Client, PatchType
+from intact.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+)
+from intact.kube.resources import RBGS, SCALING_ADAPTERS
+from intact.model.rbg import Role, RoleBasedGroup, ScalingAdapter, ScalingAdapterStatus
+from intact.operator.rbg.objects import scaling_adapter
+from intact.operator.rbg.stores import RbgStores
+from intact.rollout.names import AGREED, selector_labels, workload_name
+from intact.rollout.validation import validate
+
+BOUND = "Bound"
+NOT_BOUND = "NotBound"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """What a role should have."""
+
+    replicas: int
+    adapter: ScalingAdapter | None
+    changed: RoleBasedGroup | None = None
+    """The group itself was just written: look again at what it has become, which is this."""
+    refused: str = ""
+    error: ApiError | None = None
+    """Why the role has no adapter."""
+
+
+class RbgScaling:
+    def __init__(self, client: Client, stores: RbgStores) -> None:
+        self.writes = 0
+        self._client = client
+        self._stores = stores
+
+    async def agree(self, group: RoleBasedGroup) -> dict[str, Scaled]:
+        """For each role the number that it should have now; up to the first for which the group
+        itself was changed."""
+        adapters = {
+            one.spec.scale_target_ref.role: one
+            for one in self._stores.owned(self._stores.adapters, group)
+            if one.metadata.name
+            == workload_name(group.metadata.name, one.spec.scale_target_ref.role)
+        }
+        found: dict[str, Scaled] = {}
+        for role in group.spec.roles:
+            one = found[role.name] = await self._agree(group, role, adapters.get(role.name))
+            if one.changed is not None:
+                break
+        return found
+
+    async def _agree(
+        self, group: RoleBasedGroup, role: Role, adapter: ScalingAdapter | None
+    ) -> Scaled:
+        own = role.replicas
+        if adapter is None:
+            number = _number_before(group, role) if own is None else own
+            try:
+                return Scaled(number, await self._make(group, role, number))
+            except ApiError as error:  # a quota, somebody's webhook: the role can do without
+                return Scaled(number, None, error=error)
+        asked = adapter.spec.replicas
+        if own is None:
+            number = 1 if asked is None else asked
+            return Scaled(number, await self._remember(adapter, number))
+        if _wishes(adapter, own):
+            # The store may not have heard yet that it was granted, and the role edited since.
+            adapter = await self._fresh(adapter)
+            asked = adapter.spec.replicas
+        if asked is None or not _wishes(adapter, own):
+            return Scaled(own, await self._remember(adapter, own))
+        refused = _refusal(group, role, asked)
+        if not refused:
+            try:
+                changed = await self._scale_role(group, role, asked)
+            except (BadRequest, Forbidden, Invalid) as error:  # also somebody's webhook
+                refused = str(error)
+            else:
+                with suppress(Conflict):  # the next look remembers it
+                    adapter = await self._remember(adapter, asked)
+                return Scaled(asked, adapter, changed=changed)
+        return Scaled(own, adapter, refused=refused)
+
+    async def _make(self, group: RoleBasedGroup, role: Role, number: int) -> ScalingAdapter | None:
+        body = scaling_adapter(group, role, number)
+        try:
+            made = await self._client.create(SCALING_ADAPTERS, body, group.metadata.namespace)
+        except AlreadyExists:
+            return None  # the store has not seen it yet, or it is somebody else's
+        self.writes += 1
+        return made
+
+    async def _scale_role(self, group: RoleBasedGroup, role: Role, number: int) -> RoleBasedGroup:
+        meta = group.metadata
+        path = f"/spec/roles/{group.spec.roles.index(role)}/replicas"
+        patch: list[dict[str, Any]] = [
+            # A compare-and-swap: another role may have come to stand at this place.
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
+            {"op": "replace", "path": path, "value": number},
+        ]
+        found = await self._client.patch(
+            RBGS, patch, meta.name, meta.namespace, type=PatchType.JSON
+        )
+        self.writes += 1
+        return found
+
+    async def _remember(self, adapter: ScalingAdapter, number: int) -> ScalingAdapter:
+        """That both have this number now."""
+        meta = adapter.metadata
+        if adapter.spec.replicas == number == _agreed(adapter):
+            return adapter
+        body = {
+            "metadata": {
+                # Compared: somebody may wish for another number at this moment.
+                "resourceVersion": meta.resource_version,
+                "annotations": {AGREED: str(number)},
+            },
+            "spec": {"replicas": number},
+        }
+        try:
+            found = await self._client.patch(SCALING_ADAPTERS, body, meta.name, meta.namespace)
+        except NotFound:
+            return adapter
+        self.writes += 1
+        return found
+
+    async def _fresh(self, adapter: ScalingAdapter) -> ScalingAdapter:
+        meta = adapter.metadata
+        try:
+            return await self._client.get(SCALING_ADAPTERS, meta.name, meta.namespace)
+        except NotFound:
+            return adapter
+
+    async def report(self, group: RoleBasedGroup, role: Role, scaled: Scaled, now: int) -> None:
+        """Write the status of the role's adapter, if it has changed."""
+        if scaled.adapter is None:
+            return
+        meta = group.metadata
+        labels = selector_labels(meta.namespace, meta.name, role.name)
+        status = ScalingAdapterStatus(
+            replicas=now,
+            selector=",".join(f"{key}={value}" for key, value in labels.items()),
+            phase=NOT_BOUND if scaled.refused else BOUND,
+            message=scaled.refused,
+        )
+        if status == scaled.adapter.status:
+            return
+        body = {"status": {"message": None, **msgspec.to_builtins(status), "replicas": now}}
+        name = scaled.adapter.metadata.name
+        try:
+            await self._client.patch(
+                SCALING_ADAPTERS, body, name, meta.namespace, subresource="status"
+            )
+        except NotFound:
+            return
+        self.writes += 1
+
+
+def _number_before(group: RoleBasedGroup, role: Role) -> int:
+    """Of a role that has none but its adapter's, and somebody has deleted that; at first 1."""
+    found = (one.desired for one in group.status.role_statuses if one.name == role.name)
+    return next(found, 1)
+
+
+def _agreed(adapter: ScalingAdapter) -> int | None:
+    text = adapter.metadata.annotations.get(AGREED, "")
+    return int(text) if text.isdecimal() else None
+
+
+def _wishes(adapter: ScalingAdapter, own: int) -> bool:
+    """Whether somebody has asked the adapter for another number than the role has."""
+    agreed = _agreed(adapter)
+    return agreed is not None and adapter.spec.replicas not in (None, agreed, own)
+
+
+def _refusal(group: RoleBasedGroup, role: Role, number: int) -> str:
+    """Why the group would not be valid with this number; empty if it would."""
+    roles = [
+        msgspec.structs.replace(one, replicas=number) if one is role else one
+        for one in group.spec.roles
+    ]
+    scaled = msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, roles=roles))
+    return "; ".join(str(error) for error in validate(scaled, group))

@@ -1,0 +1,92 @@
+"""What is watched for groups: the groups, their pods, and all that they own."""
+
+import random
+from typing import Any, TypeVar
+
+from intact.kube.client import Client
+from intact.kube.reflector import Reflector
+from intact.kube.resources import PODS, RBGS, SCALING_ADAPTERS, Resource
+from intact.kube.retry import Backoff
+from intact.kube.store import Key, Store
+from intact.model.meta import ObjectMeta
+from intact.model.pod import Pod, PodMeta
+from intact.model.rbg import RoleBasedGroup, ScalingAdapter
+from intact.model.role_workload import ConfigMap, ControllerRevision, RoleWorkload, Service
+from intact.operator.rbg.resources import (
+    CONFIG_MAPS,
+    LEADER_WORKER_SETS,
+    REVISIONS,
+    SERVICES,
+    WORKLOADS,
+)
+from intact.operator.rbg.server_side_apply import is_owned_by
+from intact.rollout.names import GROUP, REVISION, ROLE
+
+T = TypeVar("T", Pod, RoleWorkload, Service, ConfigMap, ControllerRevision, ScalingAdapter)
+
+
+def _group_of(obj: Any) -> list[str]:
+    meta: ObjectMeta | PodMeta = obj.metadata
+    name = meta.labels.get(GROUP)
+    return [] if name is None else [f"{meta.namespace}/{name}"]
+
+
+class RbgStores:
+    def __init__(self, client: Client, rng: random.Random) -> None:
+        def follow(
+            resource: Resource[T], backoff: Backoff | None = None, label: str = GROUP
+        ) -> Reflector[T]:
+            """Only what has a group's label: of all others' objects nothing is read."""
+            store: Store[T] = Store({"group": _group_of})
+            return Reflector(client, resource, store, labels=label, backoff=backoff, rng=rng)
+
+        self.groups: Reflector[RoleBasedGroup] = Reflector(client, RBGS, Store(), rng=rng)
+        self.pods: Reflector[Pod] = follow(PODS)
+        # The kind may come later than the group that asks for it, which should not wait for long.
+        soon = Backoff(first=0.5, most=5.0)
+        self.workloads: dict[str, Reflector[RoleWorkload]] = {
+            kind: follow(resource, soon if resource is LEADER_WORKER_SETS else None)
+            for kind, resource in WORKLOADS.items()
+        }
+        self.services: Reflector[Service] = follow(SERVICES)
+        self.config_maps: Reflector[ConfigMap] = follow(CONFIG_MAPS)
+        # A StatefulSet's own revisions have the labels of its pods.
+        self.revisions: Reflector[ControllerRevision] = follow(REVISIONS, label=REVISION)
+        self.adapters: Reflector[ScalingAdapter] = follow(SCALING_ADAPTERS)
+
+    @property
+    def leader_worker_sets(self) -> Reflector[RoleWorkload]:
+        return self.workloads[LEADER_WORKER_SETS.kind]
+
+    @property
+    def always(self) -> list[Reflector[Any]]:
+        """All but LeaderWorkerSets, which a cluster may not know."""
+        return [
+            self.groups,
+            self.pods,
+            *(one for one in self.workloads.values() if one is not self.leader_worker_sets),
+            self.services,
+            self.config_maps,
+            self.revisions,
+            self.adapters,
+        ]
+
+    def group(self, key: Key) -> RoleBasedGroup | None:
+        return self.groups.store.get(*key)
+
+    def pods_in(self, key: Key) -> list[Pod]:
+        """All pods of a group, which itself may have gone."""
+        return self.pods.store.by_index("group", f"{key[0]}/{key[1]}")
+
+    def pods_of(self, group: RoleBasedGroup, role: str) -> list[Pod]:
+        found = self._of(self.pods, group)
+        return [pod for pod in found if pod.metadata.labels.get(ROLE) == role]
+
+    def owned(self, reflector: Reflector[T], group: RoleBasedGroup) -> list[T]:
+        """What the group controls, of one kind."""
+        uid = group.metadata.uid
+        return [one for one in self._of(reflector, group) if is_owned_by(one.metadata, uid)]
+
+    def _of(self, reflector: Reflector[T], group: RoleBasedGroup) -> list[T]:
+        meta = group.metadata
+        return reflector.store.by_index("group", f"{meta.namespace}/{meta.name}")

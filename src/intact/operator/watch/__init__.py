@@ -1,0 +1,1 @@
+"""What all controllers watch: pods, their owners, and which budgets cover them."""

@@ -1,0 +1,48 @@
+"""What all controllers look at, watched once for all of them: pods, namespaces, owners of pods."""
+
+import asyncio
+import random
+from typing import Any
+
+from intact.budget.pub import availability as pod_facts
+from intact.kube.client import Client
+from intact.kube.reflector import Reflector
+from intact.kube.resources import NAMESPACES, PODS
+from intact.kube.store import IndexFunction, Store
+from intact.model.namespace import Namespace
+from intact.model.pod import Pod
+from intact.operator.watch.owners import BUILT_IN, Workloads
+
+POD_INDEXES: dict[str, IndexFunction[Pod]] = {
+    "namespace": lambda pod: [pod.metadata.namespace],
+    "owner": lambda pod: [pod_facts.controller_uid(pod)],
+    "uid": lambda pod: [pod.metadata.uid],
+}
+
+
+class Watches:
+    def __init__(self, client: Client, *, rng: random.Random | None = None) -> None:
+        self.pods: Reflector[Pod] = Reflector(client, PODS, Store(POD_INDEXES), rng=rng)
+        self.namespaces: Reflector[Namespace] = Reflector(client, NAMESPACES, Store(), rng=rng)
+        self.workloads = Workloads(client, self.pods.store, rng=rng)
+
+    @property
+    def reflectors(self) -> list[Reflector[Any]]:
+        return [self.pods, self.namespaces, *self.workloads.reflectors.values()]
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.pods.run())
+            group.create_task(self.namespaces.run())
+            group.create_task(self.workloads.run())
+
+    async def wait_synced(self) -> None:
+        needed: list[Reflector[Any]] = [self.pods, self.namespaces]
+        needed += [self.workloads.reflectors[one.group, one.kind] for one in BUILT_IN]
+        for reflector in needed:
+            await reflector.wait_synced()
+        # A kind that was found on the way may not be ours to follow: it must not hold up the rest.
+        for reflector in self.reflectors:
+            while not reflector.store.synced and reflector.error is None:
+                await asyncio.sleep(0.05)

@@ -1,0 +1,1 @@
+"""The admission webhooks: server, certificates and registration."""

@@ -1,0 +1,102 @@
+"""CEL conditions under which the API server asks the gate at all.
+
+Whatever cannot make a pod unavailable never leaves the API server, and so also works while Intact
+is down. A condition that fails to evaluate counts as a refusal: every field that may be absent is
+asked for first.
+"""
+
+from typing import Any
+
+from intact.budget.pdb.scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL
+from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX
+
+Condition = dict[str, Any]
+
+_ENDED = (
+    "has(oldObject.metadata.deletionTimestamp)"
+    " || (has(oldObject.status) && has(oldObject.status.phase)"
+    " && oldObject.status.phase in ['Succeeded', 'Failed'])"
+)
+PRESENT = {"name": "pod-is-present", "expression": f"!({_ENDED})"}
+"""A pod that is going or gone already cannot be disrupted: the kubelet's last delete passes."""
+NOT_OF_ITS_NAMESPACE = {
+    "name": "namespace-stays",
+    "expression": (
+        "request.userInfo.username != 'system:serviceaccount:kube-system:namespace-controller'"
+    ),
+}
+"""A namespace that is being deleted takes its pods with it, also while Intact is down."""
+
+
+def _containers(field: str) -> str:
+    """Containers of the new pod as `c`, that differ from those of the old one as `o`."""
+    return (
+        f"(has(object.spec.{field}) && has(oldObject.spec.{field})"
+        f" && object.spec.{field}.exists(c, oldObject.spec.{field}.exists(o,"
+        " o.name == c.name && (%s))))"
+    )
+
+
+def _of_any_container(difference: str) -> str:
+    return " || ".join(
+        _containers(field) % difference for field in ("containers", "initContainers")
+    )
+
+
+_NEW_IMAGE = _of_any_container("c.image != o.image")
+_NEW_MARK = (
+    "(has(object.metadata.labels) && object.metadata.labels.exists(key,"
+    f" key.startsWith('{UNAVAILABLE_LABEL_PREFIX}')"
+    " && !(has(oldObject.metadata.labels) && key in oldObject.metadata.labels)))"
+)
+_EARLIER_DEADLINE = (
+    "(has(object.spec.activeDeadlineSeconds) && (!has(oldObject.spec.activeDeadlineSeconds)"
+    " || object.spec.activeDeadlineSeconds < oldObject.spec.activeDeadlineSeconds))"
+)
+DISRUPTIVE_UPDATE = {
+    "name": "update-can-disrupt",
+    "expression": (
+        f"request.operation != 'UPDATE' || {_NEW_IMAGE} || {_NEW_MARK} || {_EARLIER_DEADLINE}"
+    ),
+}
+
+
+def _amount(container: str, kind: str) -> str:
+    path = f"{container}.resources"
+    return (
+        f"(has({path}) && has({path}.{kind}) && p.resourceName in {path}.{kind}"
+        f" ? string({path}.{kind}[p.resourceName]) : '')"
+    )
+
+
+_OTHER_AMOUNT = " || ".join(
+    f"{_amount('c', kind)} != {_amount('o', kind)}" for kind in ("requests", "limits")
+)
+_RESTART = (
+    "has(c.resizePolicy) && c.resizePolicy.exists(p,"
+    f" p.restartPolicy == 'RestartContainer' && ({_OTHER_AMOUNT}))"
+)
+RESTARTING_RESIZE = {
+    "name": "resize-restarts-a-container",
+    "expression": _of_any_container(_RESTART),
+}
+
+STAYS = {
+    "name": "object-is-not-being-deleted",
+    "expression": "!has(object.metadata.deletionTimestamp)",
+}
+
+_LABELLED = f"has(object.metadata.labels) && '{SCOPE_LABEL}' in object.metadata.labels"
+COUNTS_GROUPS = {
+    "name": "budget-counts-groups",
+    "expression": f"{_LABELLED} && object.metadata.labels['{SCOPE_LABEL}'] != '{POD_SCOPE}'",
+}
+"""A selector also matches what had the label: taking it away must work while Intact is down."""
+SCOPED_BY_FIELD = {
+    "name": "budget-counts-groups-by-its-spec",
+    "expression": (
+        f"!({_LABELLED}) && has(object.spec.budgetScope)"
+        f" && object.spec.budgetScope in {list(GROUP_SCOPES)}"
+    ),
+}
+"""Only a server that knows the field can have it."""

@@ -1,0 +1,194 @@
+"""The certificates of the admission server, renewed while it serves.
+
+The authority is in a Secret that all replicas share: whoever is first creates it, whoever finds it
+due renews it, by compare-and-swap. Each replica signs a short leaf of its own and puts it into the
+live TLS context, where new connections take it up. A renewed authority is trusted, through the
+registration, long before the first leaf is signed by it, so no request ever meets an unknown one.
+A Secret that was deleted or spoilt is put back from memory: leaves stay good.
+"""
+
+import asyncio
+import base64
+import logging
+import os
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from intact.kube.client import Client
+from intact.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from intact.kube.resources import Resource
+from intact.model.secret import Secret
+from intact.operator.webhook.authority import (
+    LEAF_RENEWED_AFTER,
+    Authority,
+    Certified,
+    Unusable,
+    new_authority,
+    read_authority,
+)
+
+log = logging.getLogger(__name__)
+
+SECRET = "intact-webhook-ca"  # noqa: S105 - a name
+CHECK_EVERY = 60.0
+"""Seconds between two looks at the Secret."""
+_BUNDLE, _KEYS = "ca.crt", "ca.key"
+_ATTEMPTS = 10
+SECRETS = Resource(Secret, "", "v1", "secrets", "Secret")
+
+
+def service_names(namespace: str, name: str) -> list[str]:
+    """By these the API server may know a Service."""
+    return [f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local"]
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Certificates:
+    """`context` serves; `ca_bundle` is what the registration must trust."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        names: Sequence[str],
+        *,
+        clock: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.error: str | None = None
+        """Why the Secret could not be looked at; None while all is well."""
+        self._client = client
+        self._namespace = namespace
+        self._names = list(names)
+        self._clock = clock
+        self._authority: Authority | None = None
+        self._leaf: Certified | None = None
+        self._signer: Certified | None = None
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def ca_bundle(self) -> bytes:
+        """PEM. There is one after the first `refresh`."""
+        assert self._authority is not None, "refresh comes first"
+        return self._authority.bundle
+
+    @property
+    def expires(self) -> datetime:
+        """When the leaf that is served ends."""
+        assert self._leaf is not None, "refresh comes first"
+        return self._leaf.expires
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call this whenever `ca_bundle` changes."""
+        self._listeners.append(listener)
+
+    async def run(self) -> None:
+        """Keeps everything valid until cancelled. What fails is tried again: there is time."""
+        while True:
+            await asyncio.sleep(CHECK_EVERY)
+            try:
+                await self.refresh()
+            except KubeError as error:
+                if self.error != str(error):
+                    log.warning("Secret %s/%s: %s", self._namespace, SECRET, error)
+                self.error = str(error)
+                # The authority in memory is still good to sign with.
+                self._renew_leaf()
+
+    async def refresh(self) -> None:
+        """Look at the Secret, and renew what is due. Raises `KubeError`."""
+        before = self._authority
+        self._authority = await self._shared_authority()
+        self.error = None
+        self._renew_leaf()
+        if before is not None and before.bundle != self._authority.bundle:
+            log.info("the webhook's CA bundle has changed")
+            for listener in self._listeners:
+                listener()
+
+    async def _shared_authority(self) -> Authority:
+        """The one that all replicas agree on: if another was faster, what it wrote is ours too."""
+        for _ in range(_ATTEMPTS):
+            try:
+                secret = await self._client.get(SECRETS, SECRET, self._namespace)
+            except NotFound:
+                with suppress(AlreadyExists):
+                    return await self._created()
+                continue
+            with suppress(Conflict, NotFound):
+                return await self._renewed(secret)
+        raise KubeError(f"it changes faster than it can be read ({_ATTEMPTS} attempts)")
+
+    async def _created(self) -> Authority:
+        now = self._clock()
+        wanted = (self._authority or new_authority(now)).renewed(now)
+        await self._client.create(SECRETS, _secret(wanted, ""), self._namespace)
+        return wanted
+
+    async def _renewed(self, secret: Secret) -> Authority:
+        now = self._clock()
+        try:
+            found = _authority_of(secret)
+        except Unusable as error:
+            log.warning("Secret %s/%s is made anew: %s", self._namespace, SECRET, error)
+            found = self._authority or new_authority(now)
+        else:
+            if not found.is_due(now):
+                return found
+        wanted = found.renewed(now)
+        body = _secret(wanted, secret.metadata.resource_version)
+        await self._client.update(SECRETS, body, SECRET, self._namespace)
+        return wanted
+
+    def _renew_leaf(self) -> None:
+        authority = self._authority
+        now = self._clock()
+        if authority is None:
+            return
+        if self._leaf is not None and self._signer is not None and authority.has(self._signer):
+            life = self._leaf.expires - self._leaf.made
+            if now < self._leaf.made + min(LEAF_RENEWED_AFTER, life * 2 / 3):
+                return
+        self._leaf, self._signer = authority.sign(self._names, now)
+        _load(self.context, self._leaf)
+        log.info(
+            "serving with a certificate until %s", self._leaf.expires.isoformat("T", "minutes")
+        )
+
+
+def _secret(authority: Authority, resource_version: str) -> dict[str, object]:
+    metadata = {"name": SECRET, "labels": {"app.kubernetes.io/name": "intact"}}
+    if resource_version:
+        metadata["resourceVersion"] = resource_version
+    data = {_BUNDLE: authority.bundle, _KEYS: authority.keys}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "Opaque",
+        "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
+    }
+
+
+def _authority_of(secret: Secret) -> Authority:
+    try:
+        bundle, keys = (base64.b64decode(secret.data[name]) for name in (_BUNDLE, _KEYS))
+    except (KeyError, ValueError) as error:
+        raise Unusable(f"{_BUNDLE} or {_KEYS} is missing or not base64") from error
+    return read_authority(bundle, keys)
+
+
+def _load(context: ssl.SSLContext, leaf: Certified) -> None:
+    """ssl reads files only. One in memory needs no writable disk, and leaves no key on it."""
+    descriptor = os.memfd_create("leaf")
+    try:
+        os.write(descriptor, leaf.key + leaf.certificate)
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)

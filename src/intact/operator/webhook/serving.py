@@ -1,0 +1,104 @@
+"""The admission webhooks of one replica: server, certificates and registration."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping
+
+from intact.kube.client import Client
+from intact.kube.errors import KubeError
+from intact.kube.retry import Backoff
+from intact.operator.webhook.certificates import Certificates, service_names
+from intact.operator.webhook.registration import (
+    MUTATING,
+    Address,
+    Registration,
+    ServiceAddress,
+    UrlAddress,
+    mutating_configuration,
+    webhook_configuration,
+)
+from intact.operator.webhook.server import Handler, serving_webhooks
+
+log = logging.getLogger(__name__)
+
+_BACKOFF = Backoff(first=0.2, most=30.0)
+
+_ANY = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not listened on
+
+
+class Webhooks:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        handlers: Mapping[str, Handler],
+        bind: tuple[str, int],
+        service: tuple[str, str] | None,
+        wait_ready: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Nothing is answered before `wait_ready` returns."""
+        self._wait_ready = wait_ready
+        self._handlers = handlers
+        self._bind = bind
+        host = "127.0.0.1" if bind[0] in _ANY else bind[0]
+        names = [host, "localhost"] if service is None else service_names(*service)
+        self._address: Address = (
+            UrlAddress(host, bind[1]) if service is None else ServiceAddress(*service)
+        )
+        # Outside a cluster the operator has no pods of its own that it could lock out.
+        self._exempt = () if service is None else (namespace,)
+        self.certificates = Certificates(client, namespace, names)
+        self.registrations = [
+            Registration(client, self._validating),
+            Registration(client, self._mutating, MUTATING),
+        ]
+        self._serving = asyncio.Event()
+        self._rng = random.Random()
+        for registration in self.registrations:
+            self.certificates.subscribe(registration.recheck)
+
+    def _validating(self) -> dict[str, object]:
+        bundle = self.certificates.ca_bundle
+        return webhook_configuration(self._address, bundle, self._exempt, self._handlers)
+
+    def _mutating(self) -> dict[str, object]:
+        return mutating_configuration(self._address, self.certificates.ca_bundle, self._handlers)
+
+    def problem(self) -> str | None:
+        """None while reviews are answered and the registration is as it should be."""
+        if not self._serving.is_set():
+            return self.certificates.error or "not served yet"
+        errors = (registration.error for registration in self.registrations)
+        return self.certificates.error or next(filter(None, errors), None)
+
+    async def run(self) -> None:
+        """Answers reviews until cancelled; those that are running then are finished."""
+        await self._first_certificate()
+        await self._wait_ready()
+        host, port = self._bind
+        async with serving_webhooks(
+            self._handlers, host, port, self.certificates.context
+        ) as addresses:
+            log.info("serving webhooks on %s", ", ".join(addresses))
+            self._serving.set()
+            await self.certificates.run()
+
+    async def _first_certificate(self) -> None:
+        failures = 0
+        while True:
+            try:
+                return await self.certificates.refresh()
+            except KubeError as error:
+                failures += 1
+                if self.certificates.error != str(error):
+                    log.warning("no certificate for the webhooks yet: %s", error)
+                self.certificates.error = str(error)
+                await asyncio.sleep(_BACKOFF.delay(failures, self._rng))
+
+    async def keep_registered(self) -> None:
+        """The leader's part: registered once there is somebody to answer."""
+        await self._serving.wait()
+        async with asyncio.TaskGroup() as group:
+            for registration in self.registrations:
+                group.create_task(registration.keep_registered())

@@ -1,0 +1,96 @@
+"""How far the batches of an AffinityScheduling coordination are, counted from pods."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from intact.model.pod import Pod
+from intact.model.rbg import BatchProgress, Coordination, Role
+from intact.rollout.batches import Mode, count, release
+from intact.rollout.coordinations import SEQUENTIAL, batching
+from intact.rollout.names import BATCH
+from intact.rollout.replicas import is_gone, replicas
+from intact.rollout.validation import DEPLOYMENT, kind_of
+
+
+def batch_progress(
+    coordination: Coordination,
+    roles: Mapping[str, Role],
+    wanted: Mapping[str, int],
+    pods: Mapping[str, Sequence[Pod]],
+    released: int,
+) -> BatchProgress:
+    """`wanted` are the replicas that the roles should have, `released` the batches that have been
+    started before."""
+    rules = batching(coordination)
+    label = BATCH + coordination.name
+    total = count({name: wanted[name] for name in rules.ratios}, rules.ratios)
+    ready = [
+        number
+        for number in range(total)
+        if all(
+            _ready_in(roles[name], pods[name], label, number) >= ratio
+            for name, ratio in rules.ratios.items()
+        )
+    ]
+    pending = sorted(
+        {
+            int(pod.metadata.labels[label])
+            for name in rules.ratios
+            for pod in pods[name]
+            if label in pod.metadata.labels and finds_no_node(pod)
+        }
+    )
+    mode = Mode(rules.batch_mode or SEQUENTIAL)
+    started = release(total, min(released, total), ready, mode)
+    return BatchProgress(total=total, started=started, ready=len(ready), pending=pending)
+
+
+def _ready_in(role: Role, pods: Sequence[Pod], label: str, number: int) -> int:
+    return sum(
+        one.ready
+        for one in replicas(role, pods)
+        if one.pods[0].metadata.labels.get(label) == str(number)
+    )
+
+
+def pods_in_batches(pods: Iterable[Pod], label: str) -> dict[int, int]:
+    """How many pods each batch has that stay."""
+    found: dict[int, int] = {}
+    for pod in pods:
+        number = pod.metadata.labels.get(label, "")
+        if number.isdigit() and not is_gone(pod):
+            found[int(number)] = found.get(int(number), 0) + 1
+    return found
+
+
+def misplaced(
+    coordination: Coordination, role: Role, pods: Sequence[Pod], started: int
+) -> list[Pod]:
+    """Pods of a Deployment that are one too many in their batch while another is short: a smaller
+    Deployment has lost others than the last, or two servers gave away the same place. What else is
+    too many is the Deployment's own to take away."""
+    if kind_of(role) != DEPLOYMENT:
+        return []
+    label, ratio = BATCH + coordination.name, batching(coordination).ratios[role.name]
+    have = pods_in_batches(pods, label)
+    short = sum(max(0, ratio - have.get(number, 0)) for number in range(started))
+    found: list[Pod] = []
+    left = {number: 0 if number >= started else ratio for number in have}
+    for pod in sorted(pods, key=lambda one: one.metadata.name):
+        number = pod.metadata.labels.get(label, "")
+        if not number.isdigit() or is_gone(pod):
+            continue
+        if left[int(number)]:
+            left[int(number)] -= 1
+        elif len(found) < short and sum(have.values()) <= started * ratio:
+            found.append(pod)
+    return found
+
+
+def finds_no_node(pod: Pod) -> bool:
+    return (
+        pod.metadata.deletion_timestamp is None
+        and not pod.spec.node_name
+        and any(
+            one.type == "PodScheduled" and one.status == "False" for one in pod.status.conditions
+        )
+    )

@@ -1,0 +1,252 @@
+"""A role on Deployments: one for each revision, scaled by the plan, behind one Service.
+
+The pods of a Deployment have no order, so its places are made up: what is started stands at the
+end, what is old and broken before it, so that it moves first. Old pods are evicted, so that budgets
+have their say, and the old Deployment is lowered by as many. The new one takes the room that has
+become free; where none may be unavailable, it is one ahead instead.
+
+A ReplicaSet replaces what is evicted, and one that is lowered deletes pods of its own choice, past
+all budgets: those first that are not ready, as far as it knows. What it knows may be old: lowered
+before it has heard of an eviction, it deletes one pod more. So a Deployment takes these steps, each
+after the one before has been seen:
+
+| pods there | it | because |
+|---|---|---|
+| as many as its scale | has pods evicted, as the rules let | no others of its are about to go |
+| fewer | is not lowered | its ReplicaSet may not have heard of those that went |
+| as many again | is lowered by the evicted | who has replaced them does not count them any more |
+| more | is not scaled at all | its ReplicaSet has yet to choose which of them go |
+
+A Deployment that cannot make pods says so (`short`), and is lowered to what it has. What was
+evicted is remembered until then and does not count, whether it has been seen to go or not; nor does
+what a Deployment has above its scale.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import msgspec
+
+from intact.model.pod import Pod
+from intact.model.rbg import Json, Role
+from intact.rollout.names import role_revision_label, workload_name
+from intact.rollout.orders import Eviction, RoleFacts, WorkloadFacts, WorkloadOrder
+from intact.rollout.places import is_updated
+from intact.rollout.plan import PlannedRole, Replica, RolePlan
+from intact.rollout.ratios import most_unavailable
+from intact.rollout.replicas import is_gone
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The Deployments of a role, as they are."""
+
+    facts: RoleFacts
+    new: WorkloadFacts | None
+    old: list[WorkloadFacts]
+    """Oldest first."""
+    new_pods: list[Pod]
+    old_pods: dict[str, list[Pod]]
+    """By revision; those that are there to stay, first to go first."""
+
+    @property
+    def started(self) -> int:
+        wanted = self.new.replicas if self.new else 0
+        return min(self.facts.desired, max(wanted, len(self.new_pods)))
+
+    @property
+    def ready(self) -> int:
+        wanted = self.new.replicas if self.new else 0
+        return min(self.facts.desired, wanted, sum(map(self.facts.is_ready, self.new_pods)))
+
+    def pods(self, deployment: WorkloadFacts) -> list[Pod]:
+        """Those that count."""
+        return self.new_pods if deployment is self.new else self.old_pods[deployment.revision]
+
+    def serving(self, old: WorkloadFacts) -> int:
+        """Those that are ready and stay so: what is above its scale goes."""
+        ready = sum(map(self.facts.is_ready, self.pods(old)))
+        return min(ready, max(0, old.replicas - len(old.evicted)))
+
+    def spare(self, ratio: Fraction | None) -> int:
+        """How many that serve may go now, whichever the ReplicaSets choose of what is too many."""
+        serving = 0
+        for one in self.facts.workloads:
+            ready = sum(map(self.facts.is_ready, self.pods(one)))
+            # The new one is lowered at once where fewer are wanted.
+            scale = min(one.replicas, self.facts.desired) if one is self.new else one.replicas
+            too_many = max(0, len(self.pods(one)) - scale + len(one.evicted))
+            serving += max(0, ready - too_many)
+        return serving - self.facts.desired + most_unavailable(ratio, self.facts.desired)
+
+    def unseen(self, deployment: WorkloadFacts) -> list[Pod]:
+        """Those of its evicted pods that are not seen to go yet."""
+        pods = [pod for pod in self.facts.pods if pod.metadata.uid in deployment.evicted]
+        return [pod for pod in pods if not is_gone(pod)]
+
+    def must_wait(self, deployment: WorkloadFacts, scale: int) -> bool:
+        """Whether its ReplicaSet may not know enough yet for it to be scaled to that."""
+        there = len(self.pods(deployment))
+        if there >= deployment.replicas:
+            return there > deployment.replicas
+        short = deployment.short is not None and deployment.short <= there
+        known = short and not self.unseen(deployment)
+        return scale < deployment.replicas and not known
+
+    def role(self, ratio: Fraction | None) -> PlannedRole:
+        desired = self.facts.desired
+        name = self.facts.role.name
+        surge = most_unavailable(ratio, desired) == 0
+        if not self.old:
+            places = [
+                Replica(index, new=True, ready=index < self.ready) for index in range(desired)
+            ]
+            return PlannedRole(name, desired, tuple(places), surge=surge)
+        serving = sum(map(self.serving, self.old))
+        first = desired - self.started
+        places = [Replica(index, ready=index < serving) for index in range(first)]
+        places += [
+            Replica(first + index, new=True, ready=index < self.ready)
+            for index in range(self.started)
+        ]
+        return PlannedRole(name, desired, tuple(places), surge=surge)
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    workloads: list[WorkloadOrder]
+    evict: Sequence[Eviction] = ()
+    settled: Sequence[str] = ()
+    """UIDs of Deployments whose evicted pods are taken into account."""
+
+
+def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
+    """`age` ranks the revisions of the role: higher is newer."""
+    new = next((one for one in facts.workloads if one.revision == facts.revision), None)
+    old = [one for one in facts.workloads if one.revision != facts.revision]
+    label = role_revision_label(facts.role.name)
+    evicted = {uid for one in facts.workloads for uid in one.evicted}
+    old_pods: dict[str, list[Pod]] = {one.revision: [] for one in old}
+    new_pods: list[Pod] = []
+    for pod in facts.pods:
+        if is_gone(pod) or pod.metadata.uid in evicted:
+            continue
+        if not any(owner.controller for owner in pod.metadata.owner_references):
+            continue  # somebody's copy, which no ReplicaSet counts
+        if is_updated(facts, pod):
+            new_pods.append(pod)
+        elif (revision := pod.metadata.labels.get(label, "")) in old_pods:
+            old_pods[revision].append(pod)
+    for found in old_pods.values():
+        found.sort(key=lambda pod: (facts.is_ready(pod), pod.metadata.name))
+    return Pair(
+        facts,
+        new,
+        sorted(old, key=lambda one: (age.get(one.revision, 0), one.name)),
+        new_pods,
+        old_pods,
+    )
+
+
+def order(
+    group: str,
+    pair: Pair,
+    plan: RolePlan | None,
+    ratio: Fraction | None,
+    templates: Mapping[str, Json],
+    *,
+    in_batches: bool = False,
+) -> Orders:
+    """`templates` are the role's earlier ones, by revision. Without a plan there is nothing to
+    coordinate: the role has just been made, or only one revision is there."""
+    facts = pair.facts
+    evictions = [  # their answers may have got lost
+        Eviction(pod, facts.role.name, one.uid)
+        for one in facts.workloads
+        for pod in pair.unseen(one)
+    ]
+    settled = [pair.new.uid] if pair.new and pair.new.evicted and not pair.unseen(pair.new) else []
+    if plan is None or not pair.old:
+        return Orders([_of_new(group, pair, facts.desired)], evictions, settled)
+    may_start = pair.started + len(plan.moves)
+    ahead = most_unavailable(ratio, facts.desired) == 0
+    keep = facts.desired - (pair.ready if ahead else may_start)
+    old: list[WorkloadOrder] = []
+    taken = 0
+    spare = pair.spare(ratio)
+    for deployment, at_least in _kept(pair, keep):
+        pods = pair.pods(deployment)
+        if at_least == 0 and deployment.replicas == 0 and not pods:
+            continue
+        scale = max(at_least, min(deployment.replicas - len(deployment.evicted), len(pods)))
+        if pair.must_wait(deployment, scale):
+            scale = deployment.replicas
+        elif deployment.evicted:
+            settled.append(deployment.uid)
+        elif len(pods) == scale and deployment.short is None:
+            going = _going(pair, pods[: max(0, scale - at_least)], spare)
+            spare -= sum(map(facts.is_ready, going))
+            evictions += [Eviction(pod, facts.role.name, deployment.uid) for pod in going]
+        old.append(_of_old(pair, deployment, scale, templates))
+        # A pod gets its batch as it is made: where one has left.
+        taken += max(scale, len(pods)) if in_batches else scale
+    start = may_start
+    if not ahead:  # only into room that becomes free, so that no more run than desired
+        start = min(start, max(pair.started, facts.desired - taken))
+    # The new one first: a budget takes the sum of their scales for what there should be.
+    return Orders([_of_new(group, pair, start), *old], evictions, settled)
+
+
+def _of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:
+    if pair.new is not None and pair.must_wait(pair.new, scale):
+        scale = pair.new.replicas
+    role, revision = pair.facts.role, pair.facts.revision
+    return WorkloadOrder(_name(group, pair), role, revision, scale, max_unavailable=0)
+
+
+def _of_old(
+    pair: Pair, deployment: WorkloadFacts, scale: int, templates: Mapping[str, Json]
+) -> WorkloadOrder:
+    template = templates.get(deployment.revision)
+    if template is None:
+        raise LookupError(
+            f"the template of Deployment {deployment.name} is in no revision any more"
+        )
+    role: Role = msgspec.structs.replace(pair.facts.role, template=template["template"])
+    return WorkloadOrder(deployment.name, role, deployment.revision, scale, max_unavailable=0)
+
+
+def _going(pair: Pair, pods: Sequence[Pod], spare: int) -> list[Pod]:
+    """Of these, first to last, as many as may go: those that do not serve cost nothing."""
+    found = []
+    for pod in pods:
+        spare -= pair.facts.is_ready(pod)
+        if spare < 0 and pair.facts.is_ready(pod):
+            break
+        found.append(pod)
+    return found
+
+
+def _name(group: str, pair: Pair) -> str:
+    """The plain one, unless an older revision has it."""
+    if pair.new is not None:
+        return pair.new.name
+    plain = workload_name(group, pair.facts.role.name)
+    taken = any(one.name == plain for one in pair.old)
+    return f"{plain}-{pair.facts.revision}" if taken else plain
+
+
+def _kept(pair: Pair, keep: int) -> list[tuple[WorkloadFacts, int]]:
+    """How many each old Deployment keeps, newest first: those go first that do not serve, and the
+    oldest is the last to shrink. If the role should have more, they are the oldest's."""
+    kept = {one.uid: one.replicas for one in pair.old}
+    left = sum(kept.values()) - keep
+    kept[pair.old[0].uid] += max(0, -left)
+    newest_first = pair.old[::-1]
+    for stays in (pair.serving, lambda _: 0):
+        for one in newest_first:
+            going = max(0, min(left, kept[one.uid] - stays(one)))
+            kept[one.uid] -= going
+            left -= going
+    return [(one, kept[one.uid]) for one in newest_first]

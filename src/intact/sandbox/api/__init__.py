@@ -1,0 +1,1 @@
+"""The API server in memory: routing, storage, reads and watches."""

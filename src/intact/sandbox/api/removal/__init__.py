@@ -1,0 +1,1 @@
+"""Deleting and evicting."""

@@ -1,0 +1,1 @@
+"""Creating and changing objects: requests, patches, apply and field ownership."""

@@ -1,0 +1,149 @@
+"""A cluster with two replicas of Intact on it that may do what `intact manifests` lets them do.
+
+They run all controllers with a token of the manifests' ServiceAccount. The API server keeps a
+record of every request of that account, and is as strict about owners as it can be.
+"""
+
+import functools
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.waiting import wait_for
+from tests.support import pdb_groups
+from tests.support.cluster_with_intact import ClusterWithIntact, Replica
+from tests.support.kubeconfigs import write_kubeconfig
+from tests.support.objects import Json
+
+HOME = "intact-system"
+ACCOUNT = f"system:serviceaccount:{HOME}:intact"
+_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}],
+}
+
+_FORBIDDEN = "forbidden"
+_TERMINATED = "because it is being terminated"
+
+
+class ClusterWithAccount(ClusterWithIntact):
+    def __init__(self) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="intact-account-"))
+        self._audit = self._directory / "audit.log"
+        policy = self._directory / "policy.yaml"
+        policy.write_bytes(msgspec.yaml.encode(_POLICY))
+        super().__init__(
+            {
+                "kube-apiserver": [
+                    *pdb_groups.APISERVER_FLAGS,
+                    f"--audit-policy-file={policy}",
+                    f"--audit-log-path={self._audit}",
+                    # Whoever lets an object block its owner's deletion must have a say in that.
+                    "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+                ],
+                "kube-controller-manager": [
+                    "--controllers=*,-disruption-controller",
+                    "--horizontal-pod-autoscaler-sync-period=1s",
+                ],
+            }
+        )
+
+    def open(self) -> None:
+        super().open()
+        intact = Path(sys.executable).with_name("intact")
+        made = _output([str(intact), "manifests", "--image", "example.test/intact:1"])
+        _kubectl(self.cluster, "apply", "--filename=-", stdin=made)
+        until_allowed(self.cluster, HOME)
+        token = _kubectl(self.cluster, "create", "token", "intact", f"--namespace={HOME}")
+        self._kubeconfig = write_kubeconfig(
+            self.cluster,
+            self._directory / "kubeconfig",
+            namespace=HOME,
+            user={"token": token.strip()},
+        )
+
+    def close(self, *, failed: bool) -> None:
+        super().close(failed=failed)
+        shutil.rmtree(self._directory)
+
+    def start(self, log: Path) -> Replica:
+        controllers = "--controllers=pub,pdb,rbg,disruption"
+        return Replica(self._kubeconfig, log, "--webhook-bind", self.bind, controllers)
+
+    def requests(self) -> Iterator[Json]:
+        """All that the account has asked for until now, as the API server has written it down."""
+        for line in self._audit.read_bytes().splitlines():
+            yield msgspec.json.decode(line)
+
+    def forbidden(self) -> list[str]:
+        """What the account was not allowed to do, by the server's record and by Intact's log.
+        Nobody may make anything in a namespace that is on its way out: that does not count."""
+        found = []
+        for request in self.requests():
+            answer = request.get("responseStatus", {})
+            if answer.get("code") == 403:
+                found.append(f"{request['verb']} {request['requestURI']}: {answer.get('message')}")
+        found += [
+            line for each in self.replicas for line in each.log.splitlines() if _FORBIDDEN in line
+        ]
+        return [line for line in found if _TERMINATED not in line]
+
+
+def until_allowed(cluster: Cluster, namespace: str) -> None:
+    """Roles and bindings are in force once the API server's own watches have brought them."""
+    everywhere = {"verb": "create", "resource": "events"}
+    here = {"verb": "create", "resource": "secrets", "namespace": namespace}
+
+    def allowed() -> bool:
+        return all(_may(cluster, namespace, each) for each in (everywhere, here))
+
+    wait_for(allowed, f"the rights of the account in {namespace}")
+
+
+def _may(cluster: Cluster, namespace: str, attributes: dict[str, str]) -> bool:
+    account = f"system:serviceaccount:{namespace}:intact"
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": account, "resourceAttributes": attributes},
+    }
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    return bool(cluster.api.create(path, review)["status"]["allowed"])
+
+
+def _kubectl(cluster: Cluster, *arguments: str, stdin: str = "") -> str:
+    return _output([str(cluster.kubectl), f"--kubeconfig={cluster.kubeconfig}", *arguments], stdin)
+
+
+def _output(command: list[str], stdin: str = "") -> str:
+    ran = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@functools.cache
+def _started(session: pytest.Session) -> ClusterWithAccount:
+    house = ClusterWithAccount()
+    house.open()
+    session.addfinalizer(lambda: house.close(failed=session.testsfailed > 0))
+    return house
+
+
+def account_house(request: pytest.FixtureRequest) -> Iterator[ClusterWithAccount]:
+    """To be made a fixture by each module that uses it: all get the same. After each test all
+    that was asked must have been allowed."""
+    house = _started(request.session)
+    house.restore()
+    yield house
+    assert house.forbidden() == []

@@ -1,0 +1,417 @@
+"""A namespace with budgets in it: what tests do there, and what its pods go through."""
+
+import asyncio
+import re
+import uuid
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+
+from intact.kube import config
+from intact.kube.client import Client, PatchType
+from intact.kube.errors import KubeError, NotFound
+from intact.kube.http import HttpTransport
+from intact.kube.resources import PUBS, Resource, untyped
+from intact.kube.transport import JSON, Request
+from intact.model.pub import PodUnavailableBudget, PubStatus
+from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.objects import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Json, pod
+from tests.support.pub_cases import budget
+
+EVENTS = untyped("", "v1", "events", "Event")
+STATEFUL_SETS = untyped("apps", "v1", "statefulsets", "StatefulSet")
+WITHIN = 60.0
+"""Seconds that anything may take before a test fails."""
+UNREADY = "devcluster.intact.dev/unready"
+TERMINATION_DELAY = "devcluster.intact.dev/termination-delay"
+Found = TypeVar("Found")
+State = dict[str, Json]
+"""The pods of a namespace by UID, at one moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the API server said."""
+
+    code: int
+    message: str = ""
+    causes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Watched:
+    """Every state that the pods of a namespace were in, one for each event."""
+
+    def __init__(self, state: State) -> None:
+        self.states = [state]
+        self.seen = asyncio.Condition()
+
+    def taken(self, state: State) -> set[str]:
+        """The UIDs of pods that were there at first and have gone, or are going."""
+        return {
+            uid
+            for uid in self.states[0]
+            if uid not in state or "deletionTimestamp" in state[uid]["metadata"]
+        }
+
+    async def until(self, condition: Callable[[State], bool]) -> None:
+        """Wait until some state was so, also an earlier one."""
+        checked = 0
+        async with asyncio.timeout(WITHIN), self.seen:
+            while not any(condition(state) for state in self.states[checked:]):
+                checked = len(self.states)
+                await self.seen.wait()
+
+    async def follow(self, client: Client, namespace: str, version: str) -> None:
+        async with client.watch(PODS, namespace, resource_version=version) as events:
+            async for event in events:
+                found: Json | None = event.object
+                if event.type == "BOOKMARK" or found is None:
+                    continue
+                uid = found["metadata"]["uid"]
+                after = {key: each for key, each in self.states[-1].items() if key != uid}
+                if event.type != "DELETED":
+                    after[uid] = found
+                async with self.seen:
+                    self.states.append(after)
+                    self.seen.notify_all()
+
+
+class NamespaceUnderTest:
+    def __init__(self, house: ClusterWithIntact, namespace: str, transport: HttpTransport) -> None:
+        self.house = house
+        self.namespace = namespace
+        self.transport = transport
+        self.client = Client(transport, on_warning=lambda _text: None)
+
+    async def open(self) -> None:
+        await self.client.create(NAMESPACES, {"metadata": {"name": self.namespace}})
+        async with asyncio.timeout(WITHIN):
+            while True:
+                try:
+                    await self.client.get(SERVICE_ACCOUNTS, "default", self.namespace)
+                except NotFound:
+                    await asyncio.sleep(0.05)
+                else:
+                    return
+
+    async def close(self) -> None:
+        with suppress(NotFound):  # the test did
+            await self.client.delete(NAMESPACES, self.namespace)
+        for node in (await self.client.list(NODES)).items:
+            if node["spec"].get("unschedulable"):
+                await self.client.patch(
+                    NODES, {"spec": {"unschedulable": None}}, node["metadata"]["name"]
+                )
+        await self.transport.close()
+
+    # What is there
+
+    async def create(self, resource: Resource[Any], body: object) -> Any:
+        return await self.client.create(resource, body, self.namespace)
+
+    async def pods(self, *names: str, node: str = "node-0", **metadata: Any) -> None:
+        """Pods that nobody owns, ready but where an annotation says otherwise."""
+        for name in names:
+            await self.create(PODS, pod(name, node=node, **metadata))
+        if UNREADY not in metadata.get("annotations", {}):
+            await self.ready(*names)
+
+    async def ready(self, *names: str) -> None:
+        await self.until(
+            f"{', '.join(names)} to be ready",
+            lambda pods: all(name in pods and is_available(pods[name]) for name in names),
+        )
+
+    async def running(self, count: int) -> list[str]:
+        """The names of so many pods, once they are all ready."""
+        pods = await self.until(
+            f"{count} ready pods",
+            lambda pods: len([one for one in pods.values() if is_available(one)]) == count,
+        )
+        return sorted(name for name, one in pods.items() if is_available(one))
+
+    async def until(
+        self, what: str, condition: Callable[[dict[str, Json]], bool], within: float = WITHIN
+    ) -> dict[str, Json]:
+        """Wait until the pods, by name, are so."""
+
+        async def look() -> dict[str, Json]:
+            page = await self.client.list(PODS, self.namespace)
+            return {one["metadata"]["name"]: one for one in page.items}
+
+        return await eventually(look, condition, what, within)
+
+    async def get(self, name: str) -> Json:
+        return await self.client.get(PODS, name, self.namespace)
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncGenerator[Watched, None]:
+        """At its end everything has been seen that was there when the block ended."""
+        page = await self.client.list(PODS, self.namespace)
+        watched = Watched({one["metadata"]["uid"]: one for one in page.items})
+        following = asyncio.create_task(
+            watched.follow(self.client, self.namespace, page.resource_version)
+        )
+        try:
+            yield watched
+            last = f"last-{uuid.uuid4().hex[:8]}"
+            body = pod(last)
+            body["spec"]["schedulerName"] = "nobody"
+            await self.create(PODS, body)
+            await watched.until(lambda state: last in names_in(state))
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    # Budgets
+
+    async def budget(
+        self,
+        spec: Json,
+        name: str = "budget",
+        annotations: Mapping[str, str] | None = None,
+        **status: object,
+    ) -> PodUnavailableBudget:
+        """Make a budget and wait until it works and its status is as given."""
+        await self.client.create(
+            PUBS, budget(spec, name, annotations=dict(annotations or {})), self.namespace
+        )
+        return await self.counted(name, **status)
+
+    async def counted(self, name: str = "budget", **status: object) -> PodUnavailableBudget:
+        """Wait until a budget works, and its status has these values."""
+
+        def matches(found: PodUnavailableBudget) -> bool:
+            now = found.status
+            return (
+                now.observed_generation == found.metadata.generation
+                and any(each.type == "Working" and each.status == "True" for each in now.conditions)
+                and all(getattr(now, field) == value for field, value in status.items())
+            )
+
+        async def look() -> PodUnavailableBudget:
+            return await self.client.get(PUBS, name, self.namespace)
+
+        return await eventually(look, matches, f"budget {name} to show {status}")
+
+    async def status(self, name: str = "budget") -> PubStatus:
+        return (await self.client.get(PUBS, name, self.namespace)).status
+
+    # Asking
+
+    async def delete(self, name: str, **options: object) -> Answer:
+        return await self._ask("DELETE", PODS.path(self.namespace, name), options)
+
+    async def evict(self, name: str, dry_run: str = "", **options: object) -> Answer:
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": self.namespace},
+        }
+        query = {"dryRun": dry_run} if dry_run else {}
+        return await self._ask(
+            "POST",
+            PODS.path(self.namespace, name, "eviction"),
+            body | ({"deleteOptions": options} if options else {}),
+            query,
+        )
+
+    async def change(self, name: str, body: Json, subresource: str = "", **query: str) -> Answer:
+        path = PODS.path(self.namespace, name, subresource)
+        return await self._ask("PATCH", path, body, query, PatchType.STRATEGIC)
+
+    async def set_image(self, name: str, image: str) -> Answer:
+        return await self.change(name, {"spec": {"containers": [{"name": "main", "image": image}]}})
+
+    async def annotate(self, name: str, annotations: dict[str, str | None]) -> Answer:
+        return await self.change(name, {"metadata": {"annotations": annotations}})
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        query: dict[str, str] | None = None,
+        content: str = JSON,
+    ) -> Answer:
+        """Asked once, whatever the answer."""
+        request = Request(method, path, query or {}, msgspec.json.encode(body), content)
+        response = await self.transport.send(request)
+        if response.status < 400:
+            return Answer(response.status, warnings=response.warnings)
+        found = msgspec.json.decode(response.body)
+        causes = (found.get("details") or {}).get("causes") or []
+        return Answer(
+            response.status,
+            found["message"],
+            tuple(cause.get("reason", "") for cause in causes),
+            response.warnings,
+        )
+
+    async def events(self, kind: str, name: str, reason: str) -> list[Json]:
+        """Wait for events of this reason on an object."""
+
+        async def look() -> list[Json]:
+            fields = f"involvedObject.kind={kind},involvedObject.name={name},reason={reason}"
+            return list((await self.client.list(EVENTS, self.namespace, fields=fields)).items)
+
+        return await eventually(look, bool, f"an event {reason} on {kind} {name}")
+
+    # kubectl
+
+    async def kubectl(self, *arguments: str, stdin: object = None) -> tuple[int, str]:
+        """The exit code, and everything that it said."""
+        process = await self._kubectl(*arguments)
+        said, _ = await asyncio.wait_for(
+            process.communicate(b"" if stdin is None else msgspec.json.encode(stdin)), WITHIN
+        )
+        assert process.returncode is not None
+        return process.returncode, said.decode()
+
+    async def _kubectl(self, *arguments: str) -> asyncio.subprocess.Process:
+        cluster = self.house.cluster
+        return await asyncio.create_subprocess_exec(
+            str(cluster.kubectl),
+            f"--kubeconfig={cluster.kubeconfig}",
+            f"--namespace={self.namespace}",
+            f"--cache-dir={cluster.data_dir / 'kubectl'}",
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+
+    @asynccontextmanager
+    async def drain(self, node: str, *arguments: str) -> AsyncGenerator["Drain", None]:
+        """A real drain of this space's pods from a node."""
+        selector = f"--pod-selector=space={self.namespace}"
+        process = await self._kubectl("drain", node, selector, "--force", *arguments)
+        drain = Drain(process)
+        try:
+            yield drain
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+            await drain.reading
+
+
+class Drain:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.said = ""
+        self._process = process
+        self._more = asyncio.Condition()
+        self.reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            async with self._more:
+                self.said += line.decode()
+                self._more.notify_all()
+
+    async def says(self, pattern: str) -> re.Match[str]:
+        """Wait for it to say something like this."""
+        async with asyncio.timeout(WITHIN), self._more:
+            while not (found := re.search(pattern, self.said)):
+                await self._more.wait()
+        return found
+
+    async def between_rounds(self, watched: Watched, names: Iterable[str]) -> None:
+        """Wait until each of these pods goes or has just been refused: kubectl asks for it again
+        after 5 s, and meanwhile no request dies together with a replica, for kubectl gives up on
+        its pod then."""
+        before = self._refusals()
+
+        def is_answered(name: str) -> bool:
+            return name in going or self._refusals()[name] > before[name]
+
+        async with asyncio.timeout(2 * WITHIN):
+            while True:
+                first, last = watched.states[0], watched.states[-1]
+                going = {first[uid]["metadata"]["name"] for uid in watched.taken(last)}
+                if all(is_answered(name) for name in names):
+                    return
+                await asyncio.sleep(0.02)
+
+    def _refusals(self) -> Counter[str]:
+        return Counter(re.findall(r'error when evicting pods/"([^"]+)".*will retry', self.said))
+
+    async def ended(self, within: float = 2 * WITHIN) -> int:
+        """kubectl asks again every 5 s only: it takes as many rounds as there are groups."""
+        async with asyncio.timeout(within):
+            code = await self._process.wait()
+            await self.reading
+        return code
+
+
+def is_available(one: Json) -> bool:
+    """Ready and not going, as read from the pod itself."""
+    conditions = one.get("status", {}).get("conditions") or []
+    return "deletionTimestamp" not in one["metadata"] and any(
+        each["type"] == "Ready" and each["status"] == "True" for each in conditions
+    )
+
+
+def names_in(state: State) -> set[str]:
+    return {one["metadata"]["name"] for one in state.values()}
+
+
+def available_in(state: State) -> set[str]:
+    return {one["metadata"]["name"] for one in state.values() if is_available(one)}
+
+
+def groups_down(state: State, key: str, need: Mapping[str, int]) -> set[str]:
+    """The groups that have fewer available pods than they need."""
+    have = dict.fromkeys(need, 0)
+    for one in state.values():
+        group = one["metadata"].get("labels", {}).get(key)
+        if group in have and is_available(one):
+            have[group] += 1
+    return {group for group, pods in have.items() if pods < need[group]}
+
+
+async def eventually(
+    look: Callable[[], Awaitable[Found]],
+    condition: Callable[[Found], bool],
+    what: str,
+    within: float = WITHIN,
+) -> Found:
+    """The first that is so; an assertion with the last one, if none is in time."""
+    last: Found | KubeError | None = None
+    loop = asyncio.get_running_loop()
+    end = loop.time() + within
+    while loop.time() < end:
+        try:
+            last = found = await look()
+            if condition(found):
+                return found
+        except KubeError as error:
+            last = error
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"waited {within:.0f} s in vain for {what}; last seen: {last}")
+
+
+def open_space(
+    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> Iterator[NamespaceUnderTest]:
+    """To be made a fixture by each module that uses it: two replicas run, and a fresh namespace."""
+    house.restore()
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[5:45].strip("-")
+    name = f"{words}-{uuid.uuid4().hex[:6]}"
+
+    async def begin() -> NamespaceUnderTest:
+        transport = HttpTransport(config.load(str(house.cluster.kubeconfig)))
+        space = NamespaceUnderTest(house, name, transport)
+        await space.open()
+        return space
+
+    space = runner.run(begin())
+    yield space
+    runner.run(space.close())

@@ -1,0 +1,155 @@
+"""Native PodDisruptionBudgets that count groups, on a cluster whose server knows PodGroups."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from intact.kube.client import PatchType
+from intact.kube.resources import PDBS as TYPED
+from intact.kube.resources import untyped
+from intact.model.pdb import PodDisruptionBudget
+from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.namespace_under_test import Answer, NamespaceUnderTest, eventually
+from tests.support.objects import PDBS, PODS, Json, pod
+
+POD_GROUPS = untyped("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
+WORKLOADS = untyped("scheduling.k8s.io", "v1alpha2", "workloads", "Workload")
+SCOPE = "intact.dev/budget-scope"
+LWS = "leaderworkerset.sigs.k8s.io"
+APISERVER_FLAGS = (
+    "--feature-gates=GenericWorkload=true",
+    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+)
+LABELS = {"app": "llm"}
+
+
+class Groups:
+    """A space, seen from budgets that count groups."""
+
+    def __init__(self, space: NamespaceUnderTest) -> None:
+        self.space = space
+        self.labels = LABELS | {"space": space.namespace}
+
+    # What is there
+
+    async def workload(self, name: str = "llm", need: int = 3) -> None:
+        template = {"name": "worker", "schedulingPolicy": {"gang": {"minCount": need}}}
+        body = {"metadata": {"name": name}, "spec": {"podGroupTemplates": [template]}}
+        await self.space.create(WORKLOADS, body)
+
+    async def pod_group(self, name: str, need: int = 3, workload: str = "llm") -> None:
+        spec: Json = {"schedulingPolicy": {"gang": {"minCount": need}}}
+        if workload:
+            reference = {"workloadName": workload, "podGroupTemplateName": "worker"}
+            spec["podGroupTemplateRef"] = {"workload": reference}
+        await self.space.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec})
+
+    async def pods_of(self, group: str, nodes: Mapping[str, str]) -> None:
+        """Pods of a PodGroup: their nodes by name."""
+        for name, node in nodes.items():
+            body = pod(name, node=node, labels={**self.labels, "group": group})
+            body["spec"]["schedulingGroup"] = {"podGroupName": group}
+            await self.space.create(PODS, body)
+        await self.space.ready(*nodes)
+
+    async def lws_pods(self, group: str, nodes: Mapping[str, str], size: int) -> None:
+        """Pods with the labels and the annotation of a LeaderWorkerSet's."""
+        labels = {
+            **self.labels,
+            "group": group,
+            f"{LWS}/name": "llm",
+            f"{LWS}/group-key": group,
+        }
+        for name, node in nodes.items():
+            meta = {"labels": labels, "annotations": {f"{LWS}/size": str(size)}}
+            await self.space.create(PODS, pod(name, node=node, **meta))
+        await self.space.ready(*nodes)
+
+    # Budgets
+
+    async def budget(
+        self,
+        scope: str | None = "Workload",
+        annotations: Mapping[str, str] | None = None,
+        name: str = "llm",
+        **spec: Any,
+    ) -> None:
+        body = {
+            "metadata": {
+                "name": name,
+                "labels": {SCOPE: scope} if scope else {},
+                "annotations": dict(annotations or {}),
+            },
+            "spec": {"selector": {"matchLabels": LABELS}, **spec},
+        }
+        await self.space.create(PDBS, body)
+
+    async def stored(self, name: str = "llm") -> PodDisruptionBudget:
+        return await self.space.client.get(TYPED, name, self.space.namespace)
+
+    async def counted(
+        self,
+        allowed: int | None = None,
+        healthy: int | None = None,
+        *,
+        name: str = "llm",
+        matches: Callable[[PodDisruptionBudget], bool] = lambda _: True,
+        **status: int,
+    ) -> PodDisruptionBudget:
+        """Wait until so many groups may go, and so many are healthy."""
+
+        def is_so(found: PodDisruptionBudget) -> bool:
+            counters = replicas(found)
+            return (
+                found.status.observed_generation == found.metadata.generation
+                and bool(counters)
+                and allowed in (None, counters["disruptionsAllowedReplicas"])
+                and healthy in (None, counters["currentHealthyReplicas"])
+                and all(getattr(found.status, key) == value for key, value in status.items())
+                and matches(found)
+            )
+
+        what = f"{name} to allow {allowed} of {healthy} groups, {status}"
+        return await eventually(lambda: self.stored(name), is_so, what)
+
+    async def edit(self, name: str = "llm", **body: Any) -> Answer:
+        path = PDBS.path(self.space.namespace, name)
+        return await self.space._ask("PATCH", path, body, {}, PatchType.MERGE)
+
+    async def annotate(self, **annotations: str | None) -> Answer:
+        return await self.edit(metadata={"annotations": annotations})
+
+
+def replicas(budget: PodDisruptionBudget) -> dict[str, int]:
+    text = budget.metadata.annotations.get("intact.dev/replicas", "{}")
+    found: dict[str, int] = msgspec.json.decode(text)
+    return found
+
+
+def condition(budget: PodDisruptionBudget, kind: str) -> tuple[str, str, str]:
+    """Status, reason and message."""
+    [found] = [each for each in budget.status.conditions if each.type == kind]
+    return found.status, found.reason, found.message
+
+
+@functools.cache
+def _started(session: pytest.Session) -> ClusterWithIntact:
+    house = ClusterWithIntact(flags={"kube-apiserver": APISERVER_FLAGS})
+    house.open()
+    session.addfinalizer(lambda: house.close(failed=session.testsfailed > 0))
+    return house
+
+
+def group_house(request: pytest.FixtureRequest) -> ClusterWithIntact:
+    """To be made a fixture by each module that uses it: all get the same."""
+    house = _started(request.session)
+    house.restore()
+    return house
+
+
+def open_groups(space: NamespaceUnderTest) -> Groups:
+    """To be made a fixture."""
+    return Groups(space)

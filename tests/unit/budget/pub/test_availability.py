@@ -1,0 +1,80 @@
+"""What budgets ask of a pod."""
+
+from typing import Any
+
+import pytest
+
+from intact.budget.pub.availability import (
+    controller_uid,
+    is_available,
+    is_exempt,
+    is_finished,
+    is_terminating,
+)
+from intact.model.meta import OwnerReference
+from intact.model.pod import Pod, PodAnnotations, PodCondition, PodMeta, PodStatus
+
+
+def pod(
+    phase: str = "Running", ready: str | None = "True", no_protect: str = "", **meta: Any
+) -> Pod:
+    conditions = [PodCondition(type="Initialized", status="True")]
+    if ready is not None:
+        conditions.append(PodCondition(type="Ready", status=ready))
+    return Pod(
+        metadata=PodMeta(
+            name="p", namespace="ns", annotations=PodAnnotations(no_protect=no_protect), **meta
+        ),
+        status=PodStatus(phase=phase, conditions=conditions),
+    )
+
+
+AVAILABLE = {
+    "running and ready": (pod(), True),
+    "running, not ready": (pod(ready="False"), False),
+    "running, readiness unknown": (pod(ready="Unknown"), False),
+    "running, no condition yet": (pod(ready=None), False),
+    "pending": (pod("Pending"), False),
+    "succeeded, still said to be ready": (pod("Succeeded"), False),
+    "failed, still said to be ready": (pod("Failed"), False),
+    "terminating": (pod(deletion_timestamp="2026-01-01T00:00:00Z"), False),
+    "taken out of service by a label": (pod(labels={"unavailable-pod.kruise.io/x": ""}), False),
+    "with another label": (pod(labels={"pod.kruise.io/x": "", "unavailable": "true"}), True),
+    "exempt from protection, and counted all the same": (pod(no_protect="true"), True),
+}
+
+
+@pytest.mark.parametrize(("one", "expected"), AVAILABLE.values(), ids=AVAILABLE)
+def test_available(one: Pod, expected: bool) -> None:
+    assert is_available(one) == expected
+
+
+def test_terminating_and_finished() -> None:
+    assert is_terminating(pod(deletion_timestamp="2026-01-01T00:00:00Z"))
+    assert not is_terminating(pod())
+    assert [is_finished(pod(phase)) for phase in ("Running", "Pending", "Succeeded", "Failed")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("value", ["1", "t", "T", "true", "TRUE", "True"])
+def test_exempt_by_annotation(value: str) -> None:
+    assert is_exempt(pod(no_protect=value))
+
+
+@pytest.mark.parametrize("value", ["", "0", "false", "yes", "tRuE", " true"])
+def test_not_exempt(value: str) -> None:
+    assert not is_exempt(pod(no_protect=value))
+
+
+def test_the_controller_among_the_owners() -> None:
+    def owner(uid: str, *, controller: bool) -> OwnerReference:
+        return OwnerReference(api_version="v1", kind="K", name="n", uid=uid, controller=controller)
+
+    assert controller_uid(pod()) == ""
+    assert controller_uid(pod(owner_references=[owner("a", controller=False)])) == ""
+    both = [owner("a", controller=False), owner("b", controller=True)]
+    assert controller_uid(pod(owner_references=both)) == "b"

@@ -1,0 +1,49 @@
+"""The conditions of a budget: they come, change with their time, and go."""
+
+from datetime import UTC, datetime, timedelta
+
+from intact.budget.pub import conditions
+from intact.model.meta import Condition
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=1)
+FOREIGN = Condition(type="Reviewed", status="True", last_transition_time="2020-01-01T00:00:00Z")
+
+
+def test_working() -> None:
+    held = conditions.working(True, "")
+    assert (held.type, held.status) == ("Working", "True")
+    not_yet = conditions.working(False, "")
+    assert (not_yet.status, not_yet.reason) == ("False", "NotGated")
+    unknown = conditions.working(True, "the scale cannot be read")
+    assert (unknown.status, unknown.reason) == ("False", "TotalUnknown")
+    assert unknown.message == "the scale cannot be read"
+
+
+def test_what_is_no_longer_wanted_goes_and_what_others_wrote_stays() -> None:
+    wanted = [conditions.working(True, ""), conditions.total_unknown("no scale")]
+    first = conditions.merge([FOREIGN], wanted, 1, NOW)
+    assert [one.type for one in first] == ["Reviewed", "Working", "TotalUnknown"]
+    second = conditions.merge(first, wanted[:1], 2, LATER)
+    assert [one.type for one in second] == ["Reviewed", "Working"]
+    assert second[0] == FOREIGN
+
+
+def test_the_time_moves_with_the_status_alone() -> None:
+    first = conditions.merge([], [conditions.working(False, "")], 1, NOW)
+    assert first[0].last_transition_time == "2026-01-01T00:00:00Z"
+    other_reason = conditions.merge(first, [conditions.working(False, "no scale")], 2, LATER)
+    assert other_reason[0].reason == "TotalUnknown"
+    assert other_reason[0].observed_generation == 2
+    assert other_reason[0].last_transition_time == "2026-01-01T00:00:00Z"
+    other_status = conditions.merge(other_reason, [conditions.working(True, "")], 2, LATER)
+    assert other_status[0].last_transition_time == "2026-01-01T00:01:00Z"
+
+
+def test_messages_name_what_to_look_at() -> None:
+    few = conditions.group_labels_missing(["a", "b"], "shard")
+    assert few.message == "pods without the label shard are protected one by one: a, b"
+    many = conditions.group_labels_missing([f"p{number}" for number in range(8)], "shard")
+    assert many.message.endswith("p0, p1, p2, p3, p4 and 3 more")
+    small = conditions.min_ready_unreachable(5, 4)
+    assert small.message == "minReadyReplicas is 5, and no group has more than 4 pods"

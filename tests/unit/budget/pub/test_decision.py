@@ -1,0 +1,535 @@
+"""The gate's decision: every row of its table, and what it never does."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intact.budget.pub.decision import (
+    RECORD_LIFETIME,
+    RENEW_AFTER,
+    Decision,
+    Operation,
+    Reason,
+    Subject,
+    decide,
+    expires_at,
+    is_expired,
+    timestamp,
+    written_out,
+)
+from intact.model.meta import ObjectMeta
+from intact.model.pub import (
+    ContainerMark,
+    Ledger,
+    LedgerRecord,
+    PodGroupPolicy,
+    PodUnavailableBudget,
+    PubSpec,
+    PubStatus,
+)
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+EVERY_OPERATION = list(Operation)
+
+
+def record(
+    name: str = "p0", operation: str = "DELETE", at: datetime = NOW, **more: Any
+) -> LedgerRecord:
+    return LedgerRecord(
+        name=name, operation=operation, at=timestamp(at), resource_version="7", **more
+    )
+
+
+def budget(
+    *,
+    allowed: int = 1,
+    desired: int = 9,
+    total: int = 10,
+    groups: bool = False,
+    generation: int = 3,
+    observed: int = 3,
+    **ledger: Any,
+) -> PodUnavailableBudget:
+    current = desired + allowed
+    return PodUnavailableBudget(
+        metadata=ObjectMeta(name="web", generation=generation),
+        spec=PubSpec(pod_group_policy=PodGroupPolicy(group_label_key="g") if groups else None),
+        status=PubStatus(
+            observed_generation=observed,
+            unavailable_allowed=allowed,
+            desired_available=desired,
+            current_available=current,
+            total_replicas=total,
+            unavailable_replicas=total - current,
+        ).with_ledger(Ledger(**ledger)),
+    )
+
+
+def pod(number: int = 0, **more: Any) -> Subject:
+    known: dict[str, Any] = {
+        "name": f"p{number}",
+        "uid": f"uid-{number}",
+        "resource_version": "8",
+        "available": True,
+    }
+    return Subject(**(known | more))
+
+
+def stored(old: PodUnavailableBudget, decision: Decision) -> PodUnavailableBudget:
+    """The budget once the decision is stored."""
+    if decision.status is None:
+        return old
+    return msgspec.structs.replace(old, status=written_out(decision.status))
+
+
+def ask(
+    asked: PodUnavailableBudget, subject: Subject, operation: Operation = Operation.DELETE
+) -> Decision:
+    return decide(asked, subject, operation, NOW)
+
+
+# The pod, the budget, whether it may go, why, whether it is recorded, and the units that it costs.
+ROWS: dict[str, tuple[Subject, PodUnavailableBudget, bool, Reason, bool, int]] = {
+    "terminating or finished": (
+        pod(ended=True, available=False),
+        budget(allowed=0),
+        True,
+        Reason.NOT_AVAILABLE,
+        False,
+        0,
+    ),
+    "terminating, and the budget was never counted": (
+        pod(ended=True, available=False),
+        budget(observed=0),
+        True,
+        Reason.NOT_AVAILABLE,
+        False,
+        0,
+    ),
+    "not ready": (
+        pod(available=False),
+        budget(allowed=0),
+        True,
+        Reason.NOT_AVAILABLE,
+        False,
+        0,
+    ),
+    "not ready, and the budget was never counted": (
+        pod(available=False),
+        budget(observed=0),
+        False,
+        Reason.NOT_PROCESSED,
+        False,
+        0,
+    ),
+    "already in the ledger": (
+        pod(),
+        budget(allowed=0, pods={"uid-0": record()}),
+        True,
+        Reason.RECORDED,
+        False,
+        0,
+    ),
+    "another pod of the same name is in the ledger": (
+        pod(uid="uid-new"),
+        budget(allowed=0, pods={"uid-0": record()}),
+        False,
+        Reason.EXHAUSTED,
+        False,
+        0,
+    ),
+    "of an owner that wants no pods any more": (
+        pod(owners=("rs", "deployment")),
+        budget(allowed=0, released=["deployment"]),
+        True,
+        Reason.RELEASED,
+        True,
+        0,
+    ),
+    "of another owner": (
+        pod(owners=("rs", "deployment")),
+        budget(allowed=0, released=["another"]),
+        False,
+        Reason.EXHAUSTED,
+        False,
+        0,
+    ),
+    "in a group that is unavailable": (
+        pod(group="g1"),
+        budget(allowed=0, groups=True, unavailable_groups=["g0", "g1"]),
+        True,
+        Reason.GROUP_UNAVAILABLE,
+        True,
+        0,
+    ),
+    "in a group with surplus": (
+        pod(group="g1"),
+        budget(allowed=0, groups=True, surplus={"g1": 1}),
+        True,
+        Reason.SURPLUS,
+        True,
+        0,
+    ),
+    "in a group beside one with surplus": (
+        pod(group="g2"),
+        budget(allowed=0, groups=True, surplus={"g1": 1}),
+        False,
+        Reason.EXHAUSTED,
+        False,
+        0,
+    ),
+    "in a group, and a unit is left": (
+        pod(group="g2"),
+        budget(allowed=1, groups=True),
+        True,
+        Reason.BUDGET,
+        True,
+        1,
+    ),
+    "without a group, where groups count": (
+        pod(),
+        budget(allowed=0, groups=True, unavailable_groups=["g0"], surplus={"g1": 1}),
+        False,
+        Reason.EXHAUSTED,
+        False,
+        0,
+    ),
+    "any other, and a unit is left": (pod(), budget(allowed=1), True, Reason.BUDGET, True, 1),
+    "any other, and none is left": (pod(), budget(allowed=0), False, Reason.EXHAUSTED, False, 0),
+    "the budget was changed and not counted since": (
+        pod(),
+        budget(allowed=5, generation=4, observed=3),
+        False,
+        Reason.NOT_PROCESSED,
+        False,
+        0,
+    ),
+    "the budget was never counted": (
+        pod(),
+        budget(allowed=0, desired=0, generation=1, observed=0),
+        False,
+        Reason.NOT_PROCESSED,
+        False,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_the_table(row: tuple[Subject, PodUnavailableBudget, bool, Reason, bool, int]) -> None:
+    subject, asked, allowed, reason, recorded, cost = row
+    decision = ask(asked, subject)
+    assert (decision.allowed, decision.reason) == (allowed, reason)
+    after = stored(asked, decision).status
+    assert (decision.status is not None) == recorded
+    assert (subject.uid in after.ledger.pods) == (recorded or reason is Reason.RECORDED)
+    assert asked.status.unavailable_allowed - after.unavailable_allowed == cost
+    assert asked.status.current_available - after.current_available == cost
+    assert after.unavailable_replicas - asked.status.unavailable_replicas == cost
+    assert bool(decision.message) != allowed
+
+
+NOT_READY = {Operation.DELETE: False, Operation.EVICT: True, Operation.UPDATE: True}
+
+
+@pytest.mark.parametrize(("operation", "recorded"), NOT_READY.items())
+def test_a_pod_that_is_not_ready_is_free_and_recorded_where_it_may_turn_ready_meanwhile(
+    operation: Operation, recorded: bool
+) -> None:
+    asked = budget(allowed=0)
+    decision = ask(asked, pod(available=False), operation)
+    assert decision.allowed
+    after = stored(asked, decision).status
+    assert (after.ledger.pods.keys() == {"uid-0"}) == recorded
+    assert after.unavailable_allowed == 0
+
+
+def test_a_record_says_what_was_admitted() -> None:
+    asked = budget(allowed=2, groups=True)
+    subject = pod(3, group="g1")
+    after = stored(asked, ask(asked, subject, Operation.EVICT)).status
+    assert after.ledger.pods == {
+        "uid-3": LedgerRecord(
+            name="p3",
+            operation="EVICT",
+            at="2026-01-01T12:00:00Z",
+            resource_version="8",
+            group="g1",
+        )
+    }
+    assert after.ledger.unavailable_groups == ["g1"]
+    assert (after.disrupted_pods, after.unavailable_pods) == ({"p3": "2026-01-01T12:00:00Z"}, {})
+
+
+def test_an_update_is_shown_among_the_unavailable_pods() -> None:
+    asked = budget()
+    marks = {"main": ContainerMark(container_id="c1", wanted="img:2")}
+    after = stored(asked, ask(asked, pod(containers=marks), Operation.UPDATE)).status
+    assert after.ledger.pods["uid-0"].containers == marks
+    assert (after.disrupted_pods, after.unavailable_pods) == ({}, {"p0": "2026-01-01T12:00:00Z"})
+
+
+def test_surplus_is_used_up_before_a_unit_is_spent_and_then_the_group_is_free() -> None:
+    now = budget(allowed=1, groups=True, surplus={"g1": 2, "g2": 1})
+    reasons = []
+    for number in range(5):
+        decision = ask(now, pod(number, group="g1"))
+        reasons.append(decision.reason)
+        now = stored(now, decision)
+    assert reasons == [
+        Reason.SURPLUS,
+        Reason.SURPLUS,
+        Reason.BUDGET,
+        Reason.GROUP_UNAVAILABLE,
+        Reason.GROUP_UNAVAILABLE,
+    ]
+    assert now.status.unavailable_allowed == 0
+    assert now.status.ledger.surplus == {"g2": 1}
+    assert now.status.ledger.unavailable_groups == ["g1"]
+    assert len(now.status.ledger.pods) == 5
+
+
+class TestLiveCount:
+    """The gate's own count beside the stored one: the stricter counts."""
+
+    @pytest.mark.parametrize(
+        ("live", "reason"),
+        [(11, Reason.BUDGET), (10, Reason.BUDGET), (9, Reason.LIVE_COUNT), (0, Reason.LIVE_COUNT)],
+    )
+    def test_stricter_than_the_status(self, live: int, reason: Reason) -> None:
+        decision = decide(budget(allowed=5, desired=9), pod(), Operation.DELETE, NOW, live)
+        assert decision.reason is reason
+        assert decision.allowed == (reason is Reason.BUDGET)
+
+    def test_laxer_than_the_status(self) -> None:
+        decision = decide(budget(allowed=0), pod(), Operation.DELETE, NOW, 100)
+        assert decision.reason is Reason.EXHAUSTED
+
+    def test_a_denial_shows_the_count_that_it_goes_by(self) -> None:
+        decision = decide(budget(allowed=5), pod(), Operation.DELETE, NOW, 8)
+        assert "has 8 of 10 pods available and 9 must stay so" in decision.message
+
+    def test_surplus_that_is_gone_costs_a_unit(self) -> None:
+        """A pod of the group has failed and was not recounted yet: this would be one too many."""
+        asked = budget(allowed=1, desired=3, total=4, groups=True, surplus={"g1": 1})
+        decision = decide(asked, pod(group="g1"), Operation.DELETE, NOW, 4, 3)
+        assert decision.reason is Reason.BUDGET
+        spent = stored(asked, decision)
+        decision = decide(spent, pod(1, group="g2"), Operation.DELETE, NOW, 3, 2)
+        assert decision.reason is Reason.EXHAUSTED
+
+    def test_surplus_that_is_there_is_free(self) -> None:
+        asked = budget(allowed=0, desired=3, total=4, groups=True, surplus={"g1": 1})
+        decision = decide(asked, pod(group="g1"), Operation.DELETE, NOW, 3, 3)
+        assert decision.reason is Reason.SURPLUS
+
+
+class TestAskedAgain:
+    """A pod that is in the ledger already."""
+
+    @pytest.mark.parametrize("operation", [Operation.DELETE, Operation.EVICT])
+    @pytest.mark.parametrize("age", [timedelta(), RENEW_AFTER - timedelta(seconds=1)])
+    def test_soon_nothing_is_written(self, operation: Operation, age: timedelta) -> None:
+        asked = budget(allowed=0, pods={"uid-0": record(at=NOW - age)})
+        assert ask(asked, pod(), operation).status is None
+
+    @pytest.mark.parametrize("operation", EVERY_OPERATION)
+    @pytest.mark.parametrize("age", [RENEW_AFTER, RECORD_LIFETIME * 3])
+    def test_later_its_time_begins_anew(self, operation: Operation, age: timedelta) -> None:
+        """Also one that has outlived its time: the recount may have cleared it already, and the
+        write then finds that out."""
+        asked = budget(allowed=0, pods={"uid-0": record(at=NOW - age)})
+        decision = ask(asked, pod(), operation)
+        assert decision.reason is Reason.RECORDED
+        after = stored(asked, decision).status
+        assert after.ledger.pods["uid-0"].at == timestamp(NOW)
+        assert after.unavailable_allowed == 0
+
+    @pytest.mark.parametrize("operation", EVERY_OPERATION)
+    def test_a_record_of_an_update_may_be_over_and_so_is_always_written(
+        self, operation: Operation
+    ) -> None:
+        """An old copy of the budget must not let a pod go that is long back and counted again."""
+        asked = budget(allowed=0, pods={"uid-0": record(operation="UPDATE")})
+        decision = ask(asked, pod(), operation)
+        assert decision.reason is Reason.RECORDED
+        assert decision.status is not None
+
+    def test_another_update_adds_to_what_it_waits_for(self) -> None:
+        first = {"main": ContainerMark(container_id="c1", image="img:1", wanted="img:2")}
+        second = {"side": ContainerMark(container_id="c7", image="side:1", wanted="side:2")}
+        third = {"main": ContainerMark(container_id="c2", image="img:2", wanted="img:3")}
+        now = budget(allowed=1)
+        for marks in (first, second, third):
+            decision = ask(now, pod(containers=marks), Operation.UPDATE)
+            now = stored(now, decision)
+        assert now.status.unavailable_allowed == 0
+        assert now.status.ledger.pods["uid-0"].containers == second | third
+
+    def test_a_deletion_of_what_is_updated_is_both(self) -> None:
+        """It stays recorded until the pod is gone; if it does not go, until the update is over."""
+        marks = {"main": ContainerMark(container_id="c1", wanted="img:2")}
+        now = budget(allowed=1)
+        for operation, more in ((Operation.UPDATE, marks), (Operation.DELETE, None)):
+            now = stored(now, ask(now, pod(containers=more), operation))
+        kept = now.status.ledger.pods["uid-0"]
+        assert (kept.operation, kept.containers) == ("DELETE", marks)
+
+    def test_an_update_does_not_make_a_deletion_undone(self) -> None:
+        now = budget(allowed=1)
+        for operation in (Operation.EVICT, Operation.UPDATE):
+            now = stored(now, ask(now, pod(), operation))
+        assert now.status.ledger.pods["uid-0"].operation == "EVICT"
+
+
+def test_a_record_never_ends_early_although_times_have_no_fractions() -> None:
+    moment = NOW + timedelta(microseconds=1)
+    one = record(at=moment)
+    assert one.at == "2026-01-01T12:00:01Z"
+    assert not is_expired(one, moment + RECORD_LIFETIME - timedelta(microseconds=1))
+    assert is_expired(one, expires_at(one))
+
+
+MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, list[str]]] = {
+    "pods, nothing under way": (
+        pod(),
+        budget(allowed=0),
+        [
+            "Pod p0 cannot go now: budget web has 9 of 10 pods available and 9 must stay so.",
+            "It waits for pods to become ready.",
+        ],
+    ),
+    "pods, some under way": (
+        pod(),
+        budget(allowed=0, pods={"uid-2": record("p2"), "uid-1": record("p1")}),
+        ["Pod p0", "It waits for p1, p2 to be replaced and ready."],
+    ),
+    "groups": (
+        pod(group="s1"),
+        budget(allowed=0, desired=3, total=4, groups=True, unavailable_groups=["s0"]),
+        [
+            "of group 's1' cannot go now: budget web has 3 of 4 groups available",
+            "3 must stay so.",
+            "It waits for s0 to be ready again.",
+        ],
+    ),
+    "many groups": (
+        pod(group="s9"),
+        budget(allowed=0, groups=True, unavailable_groups=[f"s{number}" for number in range(7)]),
+        ["It waits for s0, s1, s2, s3, s4 and 2 more to be ready again."],
+    ),
+    "a pod without a group": (
+        pod(),
+        budget(allowed=0, desired=3, total=4, groups=True),
+        ["Pod p0 cannot go now: budget web has 3 of 4 groups available"],
+    ),
+    "all must stay": (
+        pod(),
+        budget(allowed=0, desired=10, total=10),
+        ["It never allows a disruption: change the budget, or scale up first."],
+    ),
+    "nothing was there to be counted, and now something is": (
+        pod(),
+        budget(allowed=0, desired=0, total=0),
+        ["budget web has 0 of 0 pods available", "It waits for pods to become ready."],
+    ),
+    "not counted yet": (
+        pod(),
+        budget(observed=0),
+        ["The budget web is still being processed; try again in a moment."],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MESSAGES.values(), ids=MESSAGES)
+def test_a_denial_says_which_budget_what_it_has_and_what_it_waits_for(
+    case: tuple[Subject, PodUnavailableBudget, list[str]],
+) -> None:
+    subject, asked, parts = case
+    decision = ask(asked, subject)
+    assert not decision.allowed
+    for part in parts:
+        assert part in decision.message
+
+
+SUBJECTS = st.builds(
+    lambda number, group, available, ended: pod(
+        number, group=group, available=available and not ended, ended=ended
+    ),
+    st.integers(0, 12),
+    st.sampled_from([None, "g0", "g1", "g2"]),
+    st.sampled_from([True, True, True, False]),
+    st.sampled_from([False, False, False, True]),
+)
+REQUESTS = st.lists(st.tuples(SUBJECTS, st.sampled_from(EVERY_OPERATION)), max_size=30)
+BUDGETS = st.builds(
+    lambda allowed, surplus, down: budget(
+        allowed=allowed,
+        groups=True,
+        surplus={group: count for group, count in surplus.items() if group not in down},
+        unavailable_groups=down,
+    ),
+    st.integers(0, 5),
+    st.dictionaries(st.sampled_from(["g0", "g1", "g2"]), st.integers(1, 3)),
+    st.lists(st.sampled_from(["g0", "g1", "g2"]), unique=True),
+)
+
+
+@given(start=BUDGETS, requests=REQUESTS)
+def test_whatever_is_asked_no_more_units_go_than_are_allowed(
+    start: PodUnavailableBudget, requests: list[tuple[Subject, Operation]]
+) -> None:
+    """Each pod keeps its group here: the first mention of a pod decides it."""
+    groups: dict[str, str | None] = {}
+    now, taken, down = start, 0, set(start.status.ledger.unavailable_groups)
+    left = dict(start.status.ledger.surplus)
+    for subject, operation in requests:
+        asked = replace(subject, group=groups.setdefault(subject.uid, subject.group))
+        known = asked.uid in now.status.ledger.pods
+        decision = ask(now, asked, operation)
+        now = stored(now, decision)
+        if not decision.allowed or known or not asked.available:
+            continue
+        if asked.group is None:
+            taken += 1
+        elif asked.group not in down:
+            left[asked.group] = left.get(asked.group, 0) - 1
+            if left[asked.group] < 0:
+                down.add(asked.group)
+                taken += 1
+    assert taken <= start.status.unavailable_allowed
+    assert now.status.unavailable_allowed == start.status.unavailable_allowed - taken
+    assert set(now.status.ledger.unavailable_groups) == down
+
+
+@given(start=BUDGETS, requests=REQUESTS)
+def test_who_was_let_go_is_let_go_again_at_no_cost(
+    start: PodUnavailableBudget, requests: list[tuple[Subject, Operation]]
+) -> None:
+    now = start
+    for subject, operation in requests:
+        first = ask(now, subject, operation)
+        now = stored(now, first)
+        again = ask(now, subject, operation)
+        if first.allowed:
+            assert again.allowed
+            assert stored(now, again).status.unavailable_allowed == now.status.unavailable_allowed
+        else:
+            assert again == first
+
+
+@given(start=BUDGETS, requests=REQUESTS)
+def test_an_available_pod_goes_only_into_the_ledger(
+    start: PodUnavailableBudget, requests: list[tuple[Subject, Operation]]
+) -> None:
+    now = start
+    for subject, operation in requests:
+        decision = ask(now, subject, operation)
+        now = stored(now, decision)
+        if decision.allowed and subject.available:
+            assert subject.uid in now.status.ledger.pods

@@ -1,0 +1,387 @@
+"""The recount: what it clears from the ledger, and what it makes of the counts."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intact.budget.pub.counts import Counts, Member
+from intact.budget.pub.decision import RECORD_LIFETIME, timestamp
+from intact.budget.pub.recount import Expectation, is_current, next_expiry, recount, unseen
+from intact.model.meta import ObjectMeta
+from intact.model.pod import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodMeta,
+    PodSpec,
+    PodStatus,
+)
+from intact.model.pub import (
+    ContainerMark,
+    Ledger,
+    LedgerRecord,
+    PodGroupPolicy,
+    PodUnavailableBudget,
+    PubSpec,
+    PubStatus,
+)
+
+ADMITTED = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SOON, LATE = ADMITTED + timedelta(seconds=5), ADMITTED + RECORD_LIFETIME
+
+
+def pod(
+    *,
+    image: str = "web:1",
+    container: str = "c1",
+    ready: bool = True,
+    phase: str = "Running",
+    **meta: Any,
+) -> Pod:
+    return Pod(
+        metadata=PodMeta(
+            **({"name": "p", "namespace": "ns", "uid": "uid", "resource_version": "60"} | meta)
+        ),
+        spec=PodSpec(containers=[Container(name="main", image=image)]),
+        status=PodStatus(
+            phase=phase,
+            conditions=[PodCondition(type="Ready", status="True" if ready else "False")],
+            container_statuses=[
+                ContainerStatus(
+                    name="main",
+                    image="web:1" if container == "c1" else image,
+                    image_id=f"of {container}",
+                    container_id=container,
+                    ready=ready,
+                )
+            ],
+        ),
+    )
+
+
+def record(operation: str = "DELETE", version: str = "50", **more: Any) -> LedgerRecord:
+    return LedgerRecord(
+        name="p",
+        operation=operation,
+        at=timestamp(ADMITTED),
+        resource_version=version,
+        **more,
+    )
+
+
+DELETED = record()
+UPDATED = record(
+    "UPDATE",
+    containers={
+        "main": ContainerMark(container_id="c1", image_id="of c1", image="web:1", wanted="web:2")
+    },
+)
+MARKED = record("UPDATE")
+BOTH = record("DELETE", containers=UPDATED.containers)
+TERMINATING: dict[str, Any] = {"deletion_timestamp": timestamp(SOON)}
+GONE = None
+
+# The record, the pod in the store, whether the record is kept soon after and once it is late.
+RECORDS: dict[str, tuple[LedgerRecord, Pod | None, bool, bool]] = {
+    "deleted: not seen yet": (DELETED, pod(), True, False),
+    "deleted: not seen yet, and not ready": (DELETED, pod(ready=False), True, False),
+    "deleted: gone": (DELETED, GONE, False, False),
+    "deleted: terminating": (DELETED, pod(**TERMINATING), False, False),
+    "deleted: finished": (DELETED, pod(phase="Failed"), False, False),
+    "deleted: another pod under the old name": (DELETED, pod(uid="another"), False, False),
+    "evicted: not seen yet": (record("EVICT"), pod(), True, False),
+    "updated: it did not take place": (UPDATED, pod(), True, False),
+    "updated: the old container still runs": (UPDATED, pod(image="web:2"), True, True),
+    "updated: not ready again": (
+        UPDATED,
+        pod(image="web:2", container="c2", ready=False),
+        True,
+        True,
+    ),
+    "updated: over": (UPDATED, pod(image="web:2", container="c2"), False, False),
+    "updated: gone": (UPDATED, GONE, False, False),
+    "updated: terminating": (UPDATED, pod(image="web:2", **TERMINATING), False, False),
+    "updated: another pod under the old name": (
+        UPDATED,
+        pod(uid="another", image="web:2"),
+        False,
+        False,
+    ),
+    "marked: not seen yet": (MARKED, pod(), True, False),
+    "marked: seen": (MARKED, pod(labels={"unavailable-pod.kruise.io/x": ""}), False, False),
+    "updated and deleted: neither seen yet": (BOTH, pod(), True, False),
+    "updated and deleted: the update is over, the deletion may still come": (
+        BOTH,
+        pod(image="web:2", container="c2"),
+        True,
+        False,
+    ),
+    "updated and deleted: the update is under way": (BOTH, pod(image="web:2"), True, True),
+    "updated and deleted: gone": (BOTH, GONE, False, False),
+}
+
+
+@pytest.mark.parametrize("case", RECORDS.values(), ids=RECORDS)
+def test_what_is_cleared(case: tuple[LedgerRecord, Pod | None, bool, bool]) -> None:
+    one, found, soon, late = case
+    for now, keeps in ((SOON, soon), (LATE, late)):
+        kept, _overdue = unseen({"uid": one}, lambda _name: found, "100", now)
+        assert kept == ({"uid": one} if keeps else {})
+
+
+OVERDUE = {
+    "deleted, and there still": (DELETED, pod(), ["p"]),
+    "evicted, and there still": (record("EVICT"), pod(), ["p"]),
+    "updated in vain": (UPDATED, pod(), []),
+    "gone": (DELETED, GONE, []),
+}
+
+
+@pytest.mark.parametrize(("one", "found", "overdue"), OVERDUE.values(), ids=OVERDUE)
+def test_who_should_have_gone_and_did_not_is_named(
+    one: LedgerRecord, found: Pod | None, overdue: list[str]
+) -> None:
+    assert unseen({"uid": one}, lambda _name: found, "100", LATE)[1] == overdue
+
+
+@pytest.mark.parametrize("seen", ["49", ""])
+@pytest.mark.parametrize("found", [None, pod(uid="the one before")])
+def test_a_store_that_is_too_old_to_have_seen_the_pod_clears_nothing(
+    seen: str, found: Pod | None
+) -> None:
+    for one in (DELETED, UPDATED):
+        assert unseen({"uid": one}, lambda _name: found, seen, LATE)[0] == {"uid": one}
+        assert unseen({"uid": one}, lambda _name: found, "50", SOON)[0] == {}
+
+
+CURRENT = {
+    "the first recount": ("", "100", True),
+    "newer": ("99", "100", True),
+    "the same": ("100", "100", True),
+    "older": ("101", "100", False),
+    "as numbers, not as words": ("99", "1000", True),
+    "everything is being listed anew": ("99", "", False),
+    "everything is being listed anew, for the first recount": ("", "", False),
+}
+
+
+@pytest.mark.parametrize(("before", "seen", "expected"), CURRENT.values(), ids=CURRENT)
+def test_a_recount_looks_at_nothing_older_than_the_one_before(
+    before: str, seen: str, expected: bool
+) -> None:
+    assert is_current(budget(ledger=Ledger(seen=before)), seen) == expected
+
+
+def test_the_next_record_to_outlive_its_time() -> None:
+    early, later = record(), record()
+    late = LedgerRecord(name="q", operation="EVICT", at=timestamp(SOON), resource_version="1")
+    assert next_expiry([late, early, later], SOON) == ADMITTED + RECORD_LIFETIME
+    assert next_expiry([early, late], LATE) == SOON + RECORD_LIFETIME
+    assert next_expiry([early], LATE) is None
+    assert next_expiry([], SOON) is None
+
+
+def budget(
+    *,
+    max_unavailable: int | str | None = 1,
+    min_available: int | str | None = None,
+    groups: bool = False,
+    ledger: Ledger = Ledger(),  # noqa: B008 - it is frozen
+    **status: Any,
+) -> PodUnavailableBudget:
+    return PodUnavailableBudget(
+        metadata=ObjectMeta(name="b", namespace="ns", generation=4),
+        spec=PubSpec(
+            max_unavailable=max_unavailable,
+            min_available=min_available,
+            pod_group_policy=PodGroupPolicy(group_label_key="g") if groups else None,
+        ),
+        status=PubStatus(**status).with_ledger(ledger),
+    )
+
+
+def pods_ready(ready: int, unready: int = 0) -> Counts:
+    counts = Counts(None)
+    for number in range(ready + unready):
+        counts.put(f"uid-{number}", Member(owner="rs", available=number < ready))
+    return counts
+
+
+def groups_ready(need: int, **groups: int) -> Counts:
+    """Groups by name, with the number of their ready pods, of four each."""
+    counts = Counts(need)
+    for name, ready in groups.items():
+        for number in range(4):
+            member = Member(owner=f"sts-{name}", available=number < ready, group=name)
+            counts.put(f"{name}-{number}", member)
+    return counts
+
+
+Numbers = tuple[int, int, int, int, int]
+
+
+def numbers(status: PubStatus) -> Numbers:
+    return (
+        status.unavailable_allowed,
+        status.current_available,
+        status.desired_available,
+        status.total_replicas,
+        status.unavailable_replicas,
+    )
+
+
+# Allowed, current, desired, total, unavailable.
+COUNTED: dict[str, tuple[PodUnavailableBudget, Counts, Expectation, Numbers]] = {
+    "all are there": (budget(), pods_ready(10), Expectation(10), (1, 10, 9, 10, 0)),
+    "one is not ready": (budget(), pods_ready(9, 1), Expectation(10), (0, 9, 9, 10, 1)),
+    "one is missing": (budget(), pods_ready(9), Expectation(10), (0, 9, 9, 10, 1)),
+    "more are missing than may be": (budget(), pods_ready(5), Expectation(10), (0, 5, 9, 10, 5)),
+    "more are there than wanted": (budget(), pods_ready(12), Expectation(10), (3, 12, 9, 10, 0)),
+    "10% of 15": (
+        budget(max_unavailable="10%"),
+        pods_ready(15),
+        Expectation(15),
+        (2, 15, 13, 15, 0),
+    ),
+    "an integer that is more than there is": (
+        budget(max_unavailable=None, min_available=5),
+        pods_ready(3),
+        Expectation(3),
+        (0, 3, 5, 3, 0),
+    ),
+    "nobody says how many: what is there": (
+        budget(),
+        pods_ready(4, 1),
+        Expectation(None),
+        (0, 4, 4, 5, 1),
+    ),
+    "nothing is left to protect": (
+        budget(max_unavailable=None, min_available=5),
+        pods_ready(0, 3),
+        Expectation(0, released=("rs",)),
+        (0, 0, 0, 0, 0),
+    ),
+    "the total is not known": (
+        budget(),
+        pods_ready(10),
+        Expectation(3, problem="no scale"),
+        (0, 10, 2, 3, 0),
+    ),
+    "both are set, and pods count: maxUnavailable wins": (
+        budget(max_unavailable=5, min_available=9),
+        pods_ready(10),
+        Expectation(10),
+        (5, 10, 5, 10, 0),
+    ),
+    "both are set, and groups count: both hold": (
+        budget(max_unavailable=2, min_available=3, groups=True),
+        groups_ready(4, a=4, b=4, c=4, d=4),
+        Expectation(4),
+        (1, 4, 3, 4, 0),
+    ),
+    "groups as they are seen": (
+        budget(groups=True),
+        groups_ready(3, a=4, b=3, c=2, d=4),
+        Expectation(None),
+        (0, 3, 3, 4, 1),
+    ),
+    "a group that its owner wants and that is not there": (
+        budget(groups=True),
+        groups_ready(4, a=4, b=4, c=4),
+        Expectation(4),
+        (0, 3, 3, 4, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COUNTED.values(), ids=COUNTED)
+def test_the_counters(
+    case: tuple[PodUnavailableBudget, Counts, Expectation, Numbers],
+) -> None:
+    asked, counts, expectation, expected = case
+    status = recount(asked, counts, expectation, {}, "100")
+    assert numbers(status) == expected
+    assert status.observed_generation == 4
+    assert status.ledger.seen == "100"
+    assert status.ledger.released == list(expectation.released)
+
+
+def test_the_ledger_says_what_the_gate_needs() -> None:
+    counts = groups_ready(3, a=4, b=3, c=2)
+    one = record(group="a")
+    counts.set_ledger(["a-0"])
+    status = recount(budget(groups=True), counts, Expectation(), {"a-0": one}, "100")
+    assert status.ledger == Ledger(pods={"a-0": one}, unavailable_groups=["c"], seen="100")
+    assert status.disrupted_pods == {"p": one.at}
+    counts.set_ledger([])
+    status = recount(budget(groups=True), counts, Expectation(), {}, "100")
+    assert status.ledger.surplus == {"a": 1}
+
+
+class TestAbsentGroups:
+    """A group without a single pod, that is known from before."""
+
+    before = budget(groups=True, ledger=Ledger(unavailable_groups=["d"]))
+    counts = groups_ready(4, a=4, b=4, c=4)
+
+    def test_it_counts_as_long_as_an_owner_misses_pods(self) -> None:
+        status = recount(self.before, self.counts, Expectation(missing=True), {}, "100")
+        assert numbers(status) == (0, 3, 3, 4, 1)
+        assert status.ledger.unavailable_groups == ["d"]
+
+    def test_it_is_history_once_all_owners_have_their_pods(self) -> None:
+        status = recount(self.before, self.counts, Expectation(), {}, "100")
+        assert numbers(status) == (1, 3, 2, 3, 0)
+        assert status.ledger.unavailable_groups == []
+
+    def test_it_may_be_known_from_a_record(self) -> None:
+        records = {"d-0": record(group="d", version="101")}
+        status = recount(
+            budget(groups=True), self.counts, Expectation(missing=True), records, "100"
+        )
+        assert status.ledger.unavailable_groups == ["d"]
+        assert status.total_replicas == 4
+
+    def test_one_that_is_there_is_counted_once(self) -> None:
+        counts = groups_ready(4, a=4, b=4, c=4, d=1)
+        status = recount(self.before, counts, Expectation(missing=True), {}, "100")
+        assert numbers(status) == (0, 3, 3, 4, 1)
+        assert status.ledger.unavailable_groups == ["d"]
+
+
+@given(
+    ready=st.integers(0, 30),
+    unready=st.integers(0, 10),
+    total=st.none() | st.integers(0, 40),
+    amount=st.integers(0, 40) | st.integers(0, 100).map(lambda percent: f"{percent}%"),
+    as_max=st.booleans(),
+)
+def test_what_is_allowed_never_takes_the_available_below_desired(
+    ready: int, unready: int, total: int | None, amount: int | str, as_max: bool
+) -> None:
+    asked = budget(
+        max_unavailable=amount if as_max else None, min_available=None if as_max else amount
+    )
+    status = recount(asked, pods_ready(ready, unready), Expectation(total), {}, "1")
+    assert status.unavailable_allowed >= 0
+    if status.unavailable_allowed:
+        assert ready - status.unavailable_allowed == status.desired_available
+    else:
+        assert ready <= status.desired_available
+
+
+def test_a_recount_is_a_function_of_what_it_sees() -> None:
+    counts = groups_ready(3, a=4, b=2)
+    find: Callable[[str], Pod | None] = lambda _name: pod()  # noqa: E731
+    first = unseen({"uid": DELETED}, find, "100", SOON)[0]
+    assert unseen(first, find, "100", SOON)[0] == first
+    status = recount(budget(groups=True), counts, Expectation(), first, "100")
+    again = PodUnavailableBudget(
+        metadata=budget().metadata, spec=budget(groups=True).spec, status=status
+    )
+    assert recount(again, counts, Expectation(), first, "100") == status

@@ -1,0 +1,224 @@
+"""Group commit: few writes, and exactly as many admissions as are allowed, whoever decides."""
+
+import asyncio
+import json
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from intact.budget.pub.decision import Operation, Reason, Subject
+from intact.kube.errors import Conflict
+from intact.kube.transport import Request
+from intact.sandbox import Moment
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pub.scene import BUDGETS, NS, STATEFUL_SET, Scene, running
+from tests.unit.operator.pub.test_index import A
+
+
+def writes_status(request: Request) -> bool:
+    return request.method == "PUT" and request.path.endswith("/b/status")
+
+
+async def crowd(scene: Scene, pods: int = 20, **budget: Any) -> list[str]:
+    """Many pods under one budget, counted."""
+    await scene.workload(STATEFUL_SET, "p", pods, pods=pods, labels=A)
+    await scene.budget(**budget)
+    await scene.settle()
+    return [f"p-{number}" for number in range(pods)]
+
+
+def subject(scene: Scene, name: str) -> Subject:
+    meta = (scene.api.peek("pods", NS, name) or {})["metadata"]
+    return Subject(
+        name=name,
+        uid=meta["uid"],
+        resource_version=meta["resourceVersion"],
+        available=True,
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@simulated
+async def test_admissions_that_wait_together_are_stored_together(seed: int) -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=8)
+        commits = scene.replica.commits
+        answers = await asyncio.gather(*map(scene.delete, names))
+        assert sorted(answers) == [200] * 8 + [429] * 12
+        assert commits.committed == 8
+        assert commits.commits <= 3
+        await scene.settle()
+        assert scene.numbers() == (0, 12, 12, 20)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("percent", ["10%", "50%"])
+@simulated
+async def test_two_replicas_together_admit_exactly_what_is_allowed(seed: int, percent: str) -> None:
+    """None has come back meanwhile, and each answer is a 200 or a 429."""
+    async with running(replicas=2) as scene:
+        names = await crowd(scene, pods=30, maxUnavailable=percent)
+        random.Random(seed).shuffle(names)
+        scene.faults.delay_watches(0, 3)
+        answers = await asyncio.gather(*map(scene.evict, names))
+        allowed = 3 if percent == "10%" else 15
+        assert sorted(answers) == [200] * allowed + [429] * (30 - allowed)
+        assert len(scene.names()) == 30 - allowed
+        await scene.settle(10)
+        assert scene.numbers() == (0, 30 - allowed, 30 - allowed, 30)
+
+
+@simulated
+async def test_who_loses_the_race_decides_again_on_the_fresh_budget() -> None:
+    async with running(replicas=2) as scene:
+        await crowd(scene, maxUnavailable=1)
+        scene.faults.hold_watches()
+        one, two = (replica.commits for replica in scene.replicas)
+        key = (NS, "b")
+        first = await one.commit(key, subject(scene, "p-0"), Operation.DELETE)
+        assert first.reason is Reason.BUDGET
+        # The other still believes that a unit is left.
+        entry = scene.replicas[1].index.entries[key]
+        assert two.preview(entry, subject(scene, "p-1"), Operation.DELETE).allowed
+        second = await two.commit(key, subject(scene, "p-1"), Operation.DELETE)
+        assert second.reason is Reason.EXHAUSTED
+        assert two.conflicts == 1
+        third = await two.commit(key, subject(scene, "p-0"), Operation.EVICT)
+        assert third.reason is Reason.RECORDED
+
+
+@simulated
+async def test_a_recount_stores_what_waits_in_its_own_write() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        commits, entry = scene.replica.commits, scene.replica.index.entries[NS, "b"]
+        asked = [
+            asyncio.create_task(commits.commit((NS, "b"), subject(scene, name), Operation.DELETE))
+            for name in names[:2]
+        ]
+        await asyncio.sleep(0)
+        async with entry.writing:
+            counted = msgspec.structs.replace(entry.budget.status)
+            await commits.store_with(entry, entry.budget, counted)
+        version = scene.stored().metadata.resource_version
+        reasons = [(await one).reason for one in asked]
+        assert reasons == [Reason.BUDGET, Reason.EXHAUSTED]
+        assert (commits.commits, commits.committed) == (1, 1)
+        assert scene.stored().metadata.resource_version == version
+        assert scene.status().ledger.pods.keys() == {subject(scene, names[0]).uid}
+
+
+@simulated
+async def test_what_waits_for_a_recount_that_is_not_stored_is_decided_by_itself() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        commits, entry = scene.replica.commits, scene.replica.index.entries[NS, "b"]
+        scene.faults.hold_watches()
+        base = entry.budget
+        await scene.client.patch(
+            BUDGETS, {"status": {"unavailableAllowed": 0}}, "b", NS, subresource="status"
+        )
+        asked = asyncio.create_task(
+            commits.commit((NS, "b"), subject(scene, names[0]), Operation.DELETE)
+        )
+        await asyncio.sleep(0)
+        async with entry.writing:
+            with pytest.raises(Conflict):
+                await commits.store_with(entry, base, msgspec.structs.replace(base.status))
+            assert not asked.done()
+        assert (await asked).reason is Reason.EXHAUSTED
+
+
+@simulated
+async def test_the_last_surplus_pod_is_taken_once() -> None:
+    async with running(replicas=2) as scene:
+        await scene.pods("s-0", "s-1", "s-2", labels=A | {"shard": "s"})
+        await scene.budget(
+            maxUnavailable=0, podGroupPolicy={"groupLabelKey": "shard", "minReadyReplicas": 2}
+        )
+        await scene.settle()
+        scene.faults.hold_watches()
+        answers = await asyncio.gather(*(scene.delete(f"s-{number}") for number in range(3)))
+        assert sorted(answers) == [200, 429, 429]
+
+
+@simulated
+async def test_a_write_whose_answer_is_lost_is_a_denial_and_the_next_try_is_free() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        scene.faults.fail_next(writes_status, Moment.AFTER)
+        assert await scene.delete(names[0]) == 429
+        assert scene.status().ledger.pods.keys() == {subject(scene, names[0]).uid}
+        assert await scene.delete(names[0]) == 200
+        assert await scene.delete(names[1]) == 429
+
+
+@simulated
+async def test_a_write_that_fails_is_a_denial_that_says_so() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        scene.faults.fail_next(writes_status)
+        decision = await scene.replica.commits.commit(
+            (NS, "b"), subject(scene, names[0]), Operation.DELETE
+        )
+        assert (decision.allowed, decision.reason) == (False, Reason.UNWRITABLE)
+        assert "budget b cannot be written now" in decision.message
+        assert scene.status().ledger.pods == {}
+        assert await scene.delete(names[0]) == 200
+
+
+@simulated
+async def test_a_preview_stores_nothing() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        entry = scene.replica.index.entries[NS, "b"]
+        version = scene.stored().metadata.resource_version
+        for name in names:
+            asked = subject(scene, name)
+            assert scene.replica.commits.preview(entry, asked, Operation.DELETE).allowed
+        assert scene.stored().metadata.resource_version == version
+
+
+@simulated
+async def test_a_budget_that_is_gone_holds_nobody() -> None:
+    """Also while it is still in the store."""
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        scene.faults.hold_watches()
+        await scene.client.delete(BUDGETS, "b", NS)
+        assert await scene.delete(names[0]) == 200
+        assert await scene.delete(names[1]) == 200
+
+
+@simulated
+async def test_one_who_does_not_wait_for_the_answer_does_not_disturb_the_others() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=2)
+        commits, key = scene.replica.commits, (NS, "b")
+        asked = [
+            asyncio.create_task(commits.commit(key, subject(scene, name), Operation.DELETE))
+            for name in names[:3]
+        ]
+        await asyncio.sleep(0)
+        asked[0].cancel()
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert isinstance(answers[0], asyncio.CancelledError)
+        assert [one.allowed for one in answers[1:]] == [True, False]  # type: ignore[union-attr]
+
+
+@simulated
+async def test_a_status_that_cannot_be_read_fails_the_question_and_not_those_after_it() -> None:
+    async with running() as scene:
+        names = await crowd(scene, maxUnavailable=1)
+        asked = subject(scene, names[0])
+        wrong = {"name": names[0], "operation": "EVICT", "at": "noon", "resourceVersion": "1"}
+        body = {"status": {"ledger": json.dumps({"pods": {asked.uid: wrong}})}}
+        await scene.client.patch(BUDGETS, body, "b", NS, subresource="status")
+        await scene.settle(0.05)
+        commits, key = scene.replica.commits, (NS, "b")
+        with pytest.raises(ValueError, match="noon"):
+            await asyncio.wait_for(commits.commit(key, asked, Operation.DELETE), 60)
+        other = await commits.commit(key, subject(scene, names[1]), Operation.DELETE)
+        assert other.reason is Reason.LIVE_COUNT

@@ -1,0 +1,391 @@
+"""How many units there should be: asked of owners, whatever they are, and what it means if none."""
+
+import pytest
+
+from intact.kube.transport import Request
+from intact.sandbox import Moment
+from tests.support.objects import NAMESPACES, PODS
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pub.scene import (
+    BUDGETS,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    LWS,
+    NS,
+    PLAN,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    ROLLOUT,
+    SHARD,
+    STATEFUL_SET,
+    Anything,
+    running,
+)
+from tests.unit.operator.pub.test_index import A, lws, lws_group
+
+SHARDS = {"groupLabelKey": "shard", "minReadyReplicas": 2}
+GROUPS = {"groupLabelKey": "group", "minReadyReplicas": 3}
+
+
+@simulated
+async def test_the_total_is_summed_over_owners() -> None:
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "one", 3, pods=3, labels=A)
+        await scene.workload(REPLICATION_CONTROLLER, "two", 2, pods=2, labels=A)
+        top = await scene.workload(DEPLOYMENT, "three", 4, labels=A)
+        await scene.workload(REPLICA_SET, "three-old", 1, owner=top, pods=1, labels=A)
+        await scene.workload(REPLICA_SET, "three-new", 3, owner=top, pods=3, labels=A)
+        await scene.workload(SHARD, "four", 5, pods=4, labels=A)
+        await scene.pods("alone", labels=A)
+        await scene.budget(maxUnavailable="10%")
+        await scene.settle()
+        # 3 + 2 + 4 + 5 + 1, of which one is missing; a tenth, rounded up, is two.
+        assert scene.numbers() == (1, 14, 13, 15)
+
+
+@pytest.mark.parametrize("below", [DEPLOYMENT, STATEFUL_SET], ids=lambda found: found.kind)
+@simulated
+async def test_a_workload_above_another_does_not_count_beside_it(below: Anything) -> None:
+    """All the same if its template, too, has the labels that a budget selects."""
+    async with running() as scene:
+        top = await scene.workload(ROLLOUT, "top", 3, labels=A)
+        await scene.budget(minAvailable="100%")
+        owner = await scene.workload(below, "below", 3, owner=top, labels=A)
+        if below is DEPLOYMENT:
+            owner = await scene.workload(REPLICA_SET, "rs", 3, owner=owner, labels=A)
+        await scene.settle()
+        assert scene.numbers() == (0, 0, 3, 3)
+        await scene.pods("a", "b", "c", owner=owner, labels=A)
+        await scene.settle()
+        assert scene.numbers() == (0, 3, 3, 3)
+
+
+@simulated
+async def test_replicas_that_are_not_given_are_one() -> None:
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "one", pods=1, labels=A)
+        await scene.budget()
+        await scene.settle()
+        assert scene.numbers() == (1, 1, 0, 1)
+
+
+@pytest.mark.parametrize("resource", [DAEMON_SET, JOB, PLAN], ids=lambda found: found.kind)
+@simulated
+async def test_pods_of_owners_without_a_scale_count_as_what_is_there(resource: Anything) -> None:
+    async with running() as scene:
+        await scene.workload(resource, "top", pods=5, labels=A)
+        await scene.budget()
+        await scene.settle()
+        assert scene.numbers() == (1, 5, 4, 5)
+        assert await scene.delete("top-0") == 200
+        assert await scene.delete("top-1") == 429
+        await scene.finish("top-0")
+        await scene.settle()
+        assert scene.numbers() == (1, 4, 3, 4)
+
+
+@simulated
+async def test_pods_without_an_owner_count_as_what_is_there() -> None:
+    async with running() as scene:
+        await scene.pods("p0", "p1", "p2", "p3", labels=A)
+        await scene.pod("p4", labels=A, ready=False)
+        await scene.budget(maxUnavailable="40%")
+        await scene.settle()
+        assert scene.numbers() == (1, 4, 3, 5)
+
+
+@simulated
+async def test_a_total_that_is_set_stands_before_the_scale() -> None:
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "one", 3, pods=3, labels=A)
+        total = {"pub.kruise.io/protect-total-replicas": "4"}
+        await scene.budget(annotations=total, maxUnavailable="50%")
+        await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 4)
+
+
+@simulated
+async def test_a_scale_that_changes_is_followed() -> None:
+    for resource in (STATEFUL_SET, ROLLOUT, SHARD):
+        async with running() as scene:
+            await scene.workload(resource, "one", 3, pods=3, labels=A)
+            await scene.budget()
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 3)
+            await scene.scale(resource, "one", 5)
+            await scene.settle()
+            assert scene.numbers() == (0, 3, 4, 5)
+            await scene.scale(resource, "one", 2)
+            await scene.settle()
+            assert scene.numbers() == (2, 3, 1, 2)
+
+
+@simulated
+async def test_a_scale_is_asked_for_once_for_each_generation() -> None:
+    async with running() as scene:
+        await scene.workload(SHARD, "one", 3, pods=3, labels=A)
+        await scene.budget()
+        await scene.settle()
+        for ready in (False, True, False, True):
+            await scene.set_ready("one-0", ready)
+            await scene.settle()
+        assert scene.wires[0].count("GET", "/scale") == 1
+        await scene.scale(SHARD, "one", 4)
+        await scene.settle()
+        assert scene.wires[0].count("GET", "/scale") == 2
+
+
+@simulated
+async def test_a_workload_counts_before_it_has_pods() -> None:
+    """By selector through the labels of its template, by name anyway."""
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "one", 2, pods=2, labels=A)
+        top = await scene.workload(DEPLOYMENT, "two", 3, labels=A)
+        await scene.workload(REPLICA_SET, "two-rs", 3, owner=top, labels=A)
+        await scene.budget("by-selector")
+        await scene.budget("by-name", target=top)
+        await scene.settle()
+        assert scene.numbers("by-selector") == (0, 2, 4, 5)
+        assert scene.numbers("by-name") == (0, 0, 2, 3)
+
+
+GONE = {
+    "scaled to zero": "scale",
+    "deleted": "delete",
+    "being deleted": "finalize",
+}
+
+
+@pytest.mark.parametrize("how", GONE.values(), ids=GONE)
+@pytest.mark.parametrize(
+    "resource", [STATEFUL_SET, REPLICA_SET, SHARD, DAEMON_SET, JOB], ids=lambda found: found.kind
+)
+@pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
+@simulated
+async def test_a_workload_that_wants_no_pods_releases_them(
+    resource: Anything, how: str, by_name: bool
+) -> None:
+    if how == "scale" and resource in (DAEMON_SET, JOB):
+        return
+    async with running() as scene:
+        top = await scene.workload(resource, "top", 5, pods=5, labels=A)
+        await scene.budget(target=top if by_name else None, minAvailable=5)
+        await scene.settle()
+        assert await scene.delete("top-0") == 429
+        if how == "finalize":
+            patch = {"metadata": {"finalizers": ["example.com/wait"]}}
+            await scene.client.patch(resource, patch, "top", NS)
+        if how == "scale":
+            await scene.scale(resource, "top", 0)
+        else:
+            await scene.client.delete(resource, "top", NS)
+        await scene.settle()
+        names = sorted(scene.names())
+        assert [await scene.delete(name) for name in names] == [200] * 5
+        for name in names:
+            await scene.finish(name)
+        await scene.settle()
+        assert scene.numbers() == (0, 0, 0, 0)
+
+
+@simulated
+async def test_a_deployment_that_is_deleted_releases_the_pods_of_its_replica_sets() -> None:
+    async with running() as scene:
+        top = await scene.workload(DEPLOYMENT, "top", 3, labels=A)
+        await scene.workload(REPLICA_SET, "rs", 3, owner=top, pods=3, labels=A)
+        await scene.budget(maxUnavailable=0)
+        await scene.settle()
+        await scene.client.delete(DEPLOYMENT, "top", NS)
+        await scene.settle()
+        assert [await scene.delete(f"rs-{number}") for number in range(3)] == [200] * 3
+
+
+@pytest.mark.parametrize("resource", [STATEFUL_SET, SHARD], ids=lambda found: found.kind)
+@simulated
+async def test_released_pods_are_no_stock_for_others(resource: Anything) -> None:
+    """What is on its way out must not make up for what others lose."""
+    async with running() as scene:
+        await scene.workload(resource, "ending", 5, pods=5, labels=A)
+        await scene.workload(STATEFUL_SET, "staying", 5, pods=5, labels=A)
+        await scene.budget()
+        await scene.settle()
+        await scene.scale(resource, "ending", 0)
+        await scene.settle()
+        assert scene.numbers() == (1, 5, 4, 5)
+        assert [await scene.delete(f"staying-{number}") for number in range(2)] == [200, 429]
+        assert await scene.delete("ending-0") == 200
+        await scene.scale(resource, "ending", 5)
+        await scene.settle()
+        assert scene.numbers() == (0, 8, 9, 10)
+        assert await scene.delete("ending-1") == 429
+
+
+@simulated
+async def test_a_namespace_that_ends_releases_its_pods() -> None:
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "one", 3, pods=3, labels=A)
+        await scene.budget(maxUnavailable=0)
+        await scene.settle()
+        assert await scene.delete("one-0") == 429
+        await scene.client.delete(NAMESPACES, NS)
+        await scene.settle()
+        assert [await scene.delete(f"one-{number}") for number in range(3)] == [200] * 3
+
+
+def asks_for_a_scale(request: Request) -> bool:
+    return request.path.endswith("/scale")
+
+
+@simulated
+async def test_a_total_that_cannot_be_found_out_allows_nothing_and_says_so() -> None:
+    async with running() as scene:
+        scene.faults.fail_randomly(1.0, Moment.BEFORE, asks_for_a_scale)
+        await scene.workload(SHARD, "one", 3, pods=3, labels=A)
+        await scene.budget()
+        await scene.settle(60)
+        assert scene.status().unavailable_allowed == 0
+        assert scene.condition("TotalUnknown") == "True"
+        assert scene.condition("Working") == "False"
+        assert await scene.delete("one-0") == 429
+        scene.faults.heal()
+        await scene.set_ready("one-0", False)
+        await scene.set_ready("one-0")
+        await scene.settle(60)
+        assert scene.condition("TotalUnknown") == ""
+        assert scene.condition("Working") == "True"
+        assert scene.numbers() == (1, 3, 2, 3)
+
+
+@simulated
+async def test_a_total_that_was_not_found_out_is_asked_for_again_without_any_event() -> None:
+    async with running() as scene:
+        scene.faults.fail_randomly(1.0, Moment.BEFORE, asks_for_a_scale)
+        await scene.workload(SHARD, "one", 3, pods=3, labels=A)
+        await scene.budget()
+        await scene.settle(60)
+        assert scene.condition("TotalUnknown") == "True"
+        scene.faults.heal()
+        await scene.settle(300)
+        assert scene.condition("TotalUnknown") == ""
+
+
+class TestGroups:
+    """In group mode the owner's scale counts where its unit is the group; else what is seen."""
+
+    @pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
+    @simulated
+    async def test_a_leader_worker_set_says_how_many_groups(self, by_name: bool) -> None:
+        async with running() as scene:
+            top = await lws(scene, groups=3)
+            await scene.client.patch(LWS, {"spec": {"replicas": 4}}, "top", NS)
+            await scene.budget(
+                target=top if by_name else None, maxUnavailable=1, podGroupPolicy=GROUPS
+            )
+            await scene.settle()
+            # The fourth has no pod yet, and counts as unavailable.
+            assert scene.numbers() == (0, 3, 3, 4)
+            leaders = await scene.client.get(STATEFUL_SET, "top", NS)
+            await lws_group(scene, leaders, 3)
+            await scene.settle()
+            assert scene.numbers() == (1, 4, 3, 4)
+
+    @simulated
+    async def test_a_leader_worker_set_counts_its_pods_where_pods_count(self) -> None:
+        async with running() as scene:
+            await lws(scene, groups=2)
+            await scene.budget()
+            await scene.settle()
+            assert scene.numbers() == (1, 6, 5, 6)
+
+    @simulated
+    async def test_a_leader_worker_set_says_nothing_about_pods(self) -> None:
+        """Where pods count, and it has them itself, they count as what is there."""
+        async with running() as scene:
+            top = await scene.make(LWS, "top", spec={"replicas": 2})
+            await scene.pods(*"abcdef", owner=top, labels=A)
+            await scene.budget(minAvailable="100%")
+            await scene.settle()
+            assert scene.numbers() == (0, 6, 6, 6)
+            await scene.client.patch(LWS, {"spec": {"replicas": 0}}, "top", NS)
+            await scene.settle()
+            assert [await scene.delete(name) for name in "abcdef"] == [200] * 6
+
+    @simulated
+    async def test_a_leader_that_is_gone_takes_no_group_off_the_total(self) -> None:
+        """Its workers hang on nobody then, until they are gone too."""
+        async with running() as scene:
+            await lws(scene, groups=3)
+            await scene.client.patch(LWS, {"spec": {"replicas": 4}}, "top", NS)
+            await scene.budget(maxUnavailable=2, podGroupPolicy=GROUPS)
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 4)
+            assert await scene.delete("top-0") == 200
+            await scene.finish("top-0")
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 2, 4)
+            assert await scene.delete("top-1-1") == 429
+
+    @simulated
+    async def test_a_leader_worker_set_scaled_to_zero_releases_its_groups(self) -> None:
+        async with running() as scene:
+            await lws(scene, groups=2)
+            await scene.budget(minAvailable=2, podGroupPolicy=GROUPS)
+            await scene.settle()
+            assert await scene.delete("top-0-1") == 429
+            await scene.client.patch(LWS, {"spec": {"replicas": 0}}, "top", NS)
+            await scene.settle()
+            assert scene.numbers() == (0, 0, 0, 0)
+            names = sorted(scene.names())
+            assert [await scene.delete(name) for name in names] == [200] * 6
+
+    @simulated
+    async def test_a_group_whose_pods_are_all_gone_counts_while_its_owner_misses_them(
+        self,
+    ) -> None:
+        async with running() as scene:
+            for shard in range(3):
+                labels = A | {"shard": f"s{shard}"}
+                await scene.workload(STATEFUL_SET, f"s{shard}", 2, pods=2, labels=labels)
+            await scene.budget(podGroupPolicy=SHARDS)
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 3)
+            for number in range(2):
+                assert await scene.delete(f"s0-{number}") == 200
+                await scene.finish(f"s0-{number}")
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 2, 3)
+            assert await scene.delete("s1-0") == 429
+            await scene.client.delete(STATEFUL_SET, "s0", NS)
+            await scene.settle()
+            assert scene.numbers() == (1, 2, 1, 2)
+
+    @simulated
+    async def test_pods_without_the_label_are_units_beside_the_groups(self) -> None:
+        async with running() as scene:
+            await scene.pods("s0-0", "s0-1", labels=A | {"shard": "s0"})
+            await scene.pods("alone", labels=A)
+            await scene.budget(podGroupPolicy=SHARDS)
+            await scene.settle()
+            assert scene.numbers() == (1, 2, 1, 2)
+            assert await scene.delete("alone") == 200
+            assert await scene.delete("s0-0") == 429
+
+
+@simulated
+async def test_a_budget_of_what_does_not_exist_is_counted_once_it_does() -> None:
+    async with running() as scene:
+        await scene.make(
+            BUDGETS,
+            "b",
+            spec={
+                "targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "one"},
+                "maxUnavailable": 1,
+            },
+        )
+        await scene.settle()
+        assert scene.numbers() == (0, 0, 0, 0)
+        await scene.workload(STATEFUL_SET, "one", 3, pods=3)
+        await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 3)
+        assert len(list(scene.api.objects(PODS.full_name, NS))) == 3

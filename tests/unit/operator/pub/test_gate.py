@@ -1,0 +1,765 @@
+"""The gate as clients meet it: what is asked about, what is answered, what is stored."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from intact.kube.errors import ApiError
+from intact.kube.resources import PODS as POD_VIEWS
+from intact.operator.pub.gate import CAUSE
+from intact.sandbox import Moment, Rule
+from tests.support.objects import PDBS, PODS, Json
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pub.scene import (
+    BUDGETS,
+    DEPLOYMENT,
+    LWS,
+    NS,
+    REPLICA_SET,
+    STATEFUL_SET,
+    Scene,
+    running,
+)
+from tests.unit.operator.pub.test_index import A, B, lws
+
+MARK = {"unavailable-pod.kruise.io/drain": "yes"}
+SHARDS = {"groupLabelKey": "shard", "minReadyReplicas": 2}
+ENFORCEMENT = "intact.dev/enforcement"
+OPERATIONS = "kruise.io/pub-protect-operations"
+NO_PROTECT = "pub.kruise.io/no-protect"
+
+
+async def three(scene: Scene, **budget: Any) -> None:
+    """Three pods under one budget."""
+    await scene.workload(STATEFUL_SET, "p", 3, pods=3, labels=A)
+    await scene.budget(**budget)
+    await scene.settle()
+
+
+async def replace(scene: Scene, name: str) -> None:
+    """As a StatefulSet does: another pod under the same name."""
+    owner = await scene.client.get(STATEFUL_SET, "p", NS)
+    await scene.pod(name, labels=A, owner=owner)
+
+
+def uid(scene: Scene, name: str) -> str:
+    found: str = (scene.api.peek("pods", NS, name) or {})["metadata"]["uid"]
+    return found
+
+
+class TestDenial:
+    @pytest.mark.parametrize("how", ["delete", "evict", "update"])
+    @simulated
+    async def test_it_is_429_with_its_cause_and_says_why(self, how: str) -> None:
+        async with running() as scene:
+            await three(scene)
+            assert await scene.delete("p-0") == 200
+            client, patch = scene.client, {"metadata": {"labels": MARK}}
+            ask: dict[str, Callable[[], Awaitable[object]]] = {
+                "delete": lambda: client.delete(PODS, "p-1", NS),
+                "evict": lambda: client.evict(POD_VIEWS, "p-1", NS),
+                "update": lambda: client.patch(PODS, patch, "p-1", NS),
+            }
+            with pytest.raises(ApiError) as denied:
+                await ask[how]()
+            error = denied.value
+            assert (error.code, error.reason) == (429, "TooManyRequests")
+            assert [cause.reason for cause in error.causes] == [CAUSE]
+            assert error.retry_after is None
+            assert "Pod p-1 cannot go now: budget b has 2 of 3 pods available" in str(error)
+            assert "waits for p-0" in str(error)
+
+    @simulated
+    async def test_it_is_told_on_the_pod_and_on_the_budget_and_who_asked_in_the_log(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            with caplog.at_level(logging.INFO, "intact.operator.pub.gate"):
+                assert [await scene.delete("p-0") for _ in range(3)] == [429] * 3
+            await scene.settle()
+            events = await scene.events("DisruptionDenied")
+            assert {one["involvedObject"]["kind"]: one["count"] for one in events} == {
+                "Pod": 3,
+                "PodUnavailableBudget": 3,
+            }
+            assert all("must stay so" in one["message"] for one in events)
+            assert "asked for by alice" in caplog.text
+
+    @simulated
+    async def test_a_gate_that_cannot_read_denies(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.faults.fail_randomly(
+                1.0,
+                Moment.BEFORE,
+                lambda request: request.method == "GET" and request.path.endswith("/pods/p-0"),
+            )
+            assert await scene.evict("p-0") == 429
+            scene.faults.heal()
+            assert await scene.evict("p-0") == 200
+
+
+class TestWhatIsAskedAbout:
+    """Of an update only what can make a pod unavailable."""
+
+    cases: dict[str, tuple[Json, int]] = {  # noqa: RUF012
+        "an image": ({"spec": {"containers": [{"name": "main", "image": "other:2"}]}}, 429),
+        "the unavailable label": ({"metadata": {"labels": MARK}}, 429),
+        "a shorter life": ({"spec": {"activeDeadlineSeconds": 5}}, 429),
+        "another label": ({"metadata": {"labels": {"tier": "x"}}}, 200),
+        "an annotation": ({"metadata": {"annotations": {"note": "x"}}}, 200),
+        "a toleration": ({"spec": {"tolerations": [{"operator": "Exists"}]}}, 200),
+        "an exemption and an image at once": (
+            {
+                "metadata": {"annotations": {NO_PROTECT: "true"}},
+                "spec": {"containers": [{"name": "main", "image": "other:2"}]},
+            },
+            429,
+        ),
+        "a label that leads out of the budget and an image at once": (
+            {
+                "metadata": {"labels": B},
+                "spec": {"containers": [{"name": "main", "image": "other:2"}]},
+            },
+            429,
+        ),
+    }
+
+    @pytest.mark.parametrize("case", cases.values(), ids=cases)
+    @simulated
+    async def test_an_update(self, case: tuple[Json, int]) -> None:
+        patch, code = case
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            assert await scene.update("p-0", patch) == code
+            assert scene.status().ledger.pods == {}
+
+    @simulated
+    async def test_a_status_is_not_asked_about(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            await scene.set_ready("p-0", False)
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 3, 3)
+
+    @pytest.mark.parametrize(("policy", "code"), [("RestartContainer", 429), ("NotRequired", 200)])
+    @simulated
+    async def test_a_resize_where_it_restarts_a_container(self, policy: str, code: int) -> None:
+        async with running() as scene:
+            container = {
+                "name": "main",
+                "image": "web:1",
+                "resources": {"requests": {"cpu": "1"}},
+                "resizePolicy": [{"resourceName": "cpu", "restartPolicy": policy}],
+            }
+            body = {"metadata": {"name": "p", "labels": A}, "spec": {"containers": [container]}}
+            await scene.client.create(PODS, body, NS)
+            await scene.set_ready("p")
+            await scene.budget(maxUnavailable=0)
+            await scene.settle()
+            bigger = container | {"resources": {"requests": {"cpu": "2"}}}
+            patch = {"spec": {"containers": [bigger]}}
+            assert await scene.update("p", patch, subresource="resize") == code
+
+    @simulated
+    async def test_a_resize_may_be_protected_alone(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0, annotations={OPERATIONS: "RESIZE"})
+            assert await scene.set_image("p-0", "web:2") == 200
+            assert await scene.delete("p-1") == 200
+
+
+PROTECTED = {
+    "by default": ("", (429, 429, 429)),
+    "DELETE": ("DELETE", (429, 200, 200)),
+    "EVICT": ("EVICT", (200, 429, 200)),
+    "UPDATE": ("UPDATE", (200, 200, 429)),
+    "two": ("EVICT, UPDATE", (200, 429, 429)),
+}
+
+
+@pytest.mark.parametrize(("operations", "codes"), PROTECTED.values(), ids=PROTECTED)
+@simulated
+async def test_the_operations_that_a_budget_protects_from(
+    operations: str, codes: tuple[int, int, int]
+) -> None:
+    async with running() as scene:
+        await three(scene, maxUnavailable=0, annotations={OPERATIONS: operations})
+        asked = (scene.delete("p-0"), scene.evict("p-1"), scene.set_image("p-2", "web:2"))
+        assert tuple([await one for one in asked]) == codes
+
+
+class TestFree:
+    """What costs nothing."""
+
+    @simulated
+    async def test_a_pod_that_is_not_ready(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            await scene.set_ready("p-0", False)
+            assert await scene.delete("p-0") == 200
+            await scene.set_ready("p-1", False)
+            assert await scene.evict("p-1") == 200
+            assert await scene.delete("p-2") == 429
+
+    @simulated
+    async def test_a_pod_that_is_on_its_way_out(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            assert await scene.delete("p-0") == 200
+            assert await scene.delete("p-0", grace_period_seconds=0) == 200
+            assert await scene.delete("p-1") == 429
+
+    @simulated
+    async def test_a_pod_that_is_finished_even_if_the_budget_was_never_counted(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            await scene.client.patch(
+                PODS, {"status": {"phase": "Failed"}}, "p-0", NS, subresource="status"
+            )
+            scene.leader = -1
+            await scene.client.patch(BUDGETS, {"spec": {"maxUnavailable": "0%"}}, "b", NS)
+            await scene.settle()
+            assert await scene.evict("p-0") == 200
+            assert await scene.delete("p-1") == 429
+
+    @simulated
+    async def test_a_pod_that_is_exempt_and_it_counts_all_the_same(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            await scene.update("p-0", {"metadata": {"annotations": {NO_PROTECT: "true"}}})
+            await scene.settle()
+            assert scene.numbers() == (0, 3, 3, 3)
+            assert await scene.delete("p-0") == 200
+            assert await scene.delete("p-1") == 429
+
+    @simulated
+    async def test_a_pod_that_was_let_go_already(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            denier = scene.api.admit("other", deny, [Rule(("pods",), ("DELETE",))])
+            assert await scene.delete("p-0") == 403
+            assert scene.status().unavailable_allowed == 0
+            assert await scene.delete("p-1") == 429
+            scene.api.withdraw(denier)
+            assert await scene.delete("p-0") == 200
+
+    @simulated
+    async def test_a_pod_that_no_budget_covers_and_a_namespace_without_one(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            await scene.pods("stranger", labels=B)
+            assert await scene.delete("stranger") == 200
+            assert await scene.set_image("p-0", "other:1") == 429
+
+
+async def deny(_request: Json) -> Json:
+    return {"allowed": False, "status": {"code": 403, "message": "no"}}
+
+
+@simulated
+async def test_a_pod_that_comes_back_under_its_name_is_another() -> None:
+    async with running() as scene:
+        await three(scene)
+        assert await scene.delete("p-0", grace_period_seconds=0) == 200
+        await replace(scene, "p-0")
+        assert await scene.delete("p-0") == 429
+        await scene.settle()
+        assert scene.status().ledger.pods == {}
+        assert await scene.delete("p-0") == 200
+
+
+class TestStaleStore:
+    """A store that is behind may deny too much, never allow too much."""
+
+    @simulated
+    async def test_an_eviction_meets_a_new_pod_under_an_old_name(self) -> None:
+        """The store still has the pod before it, which is free to go."""
+        async with running() as scene:
+            await three(scene)
+            assert await scene.delete("p-0") == 200
+            await scene.settle()
+            scene.faults.hold_watches(lambda request: request.path == "/api/v1/pods")
+            await scene.finish("p-0")
+            await replace(scene, "p-0")
+            assert await scene.delete("p-1") == 429
+            assert await scene.evict("p-0") == 429
+
+    @simulated
+    async def test_an_eviction_meets_a_pod_that_has_turned_ready(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            await scene.set_ready("p-0", False)
+            await scene.settle()
+            scene.faults.hold_watches(lambda request: request.path == "/api/v1/pods")
+            await scene.set_ready("p-0")
+            assert await scene.evict("p-0") == 429
+
+    @simulated
+    async def test_an_eviction_of_a_pod_that_is_too_new(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            scene.faults.hold_watches()
+            await scene.pods("p-3", labels=A)
+            assert await scene.evict("p-3") == 429
+
+    @simulated
+    async def test_an_eviction_of_a_pod_that_does_not_exist_is_the_servers_to_answer(
+        self,
+    ) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            assert await scene.evict("nobody") == 404
+
+    @simulated
+    async def test_pods_that_have_failed_and_were_not_recounted_yet(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.leader = -1
+            await scene.set_ready("p-0", False)
+            await scene.settle()
+            assert scene.status().unavailable_allowed == 1
+            assert await scene.delete("p-1") == 429
+
+    @simulated
+    async def test_surplus_that_has_failed_and_was_not_recounted_yet(self) -> None:
+        async with running() as scene:
+            for name in ("s0", "s1"):
+                await scene.pods(f"{name}-0", f"{name}-1", f"{name}-2", labels=A | {"shard": name})
+            await scene.budget(maxUnavailable=0, podGroupPolicy=SHARDS)
+            await scene.settle()
+            scene.leader = -1
+            await scene.set_ready("s0-0", False)
+            await scene.settle()
+            assert await scene.delete("s0-1") == 429
+            assert await scene.delete("s1-1") == 200
+
+    @pytest.mark.parametrize("hidden", ["replicasets", "apps/v1", ""])
+    @simulated
+    async def test_the_first_pods_of_a_workload_that_a_budget_names(self, hidden: str) -> None:
+        async with running() as scene:
+            top = await scene.workload(DEPLOYMENT, "top", 2)
+            await scene.budget(target=top, maxUnavailable=0)
+            await scene.settle()
+            scene.faults.hold_watches(lambda request: hidden in request.path)
+            await scene.workload(REPLICA_SET, "rs", 2, owner=top, pods=2)
+            assert await scene.delete("rs-0") == 429
+            assert await scene.evict("rs-1") == 429
+
+    @pytest.mark.parametrize("hidden", ["statefulsets", "pods", ""])
+    @simulated
+    async def test_the_first_workers_of_a_leader_worker_set_that_a_budget_names(
+        self, hidden: str
+    ) -> None:
+        async with running() as scene:
+            await scene.budget(
+                target={
+                    "apiVersion": LWS.api_version,
+                    "kind": LWS.kind,
+                    "metadata": {"name": "top"},
+                },
+                maxUnavailable=0,
+            )
+            await scene.settle()
+            scene.faults.hold_watches(lambda request: hidden in request.path)
+            await lws(scene, groups=1)
+            assert await scene.delete("top-0-1") == 429
+            assert await scene.delete("top-0") == 429
+
+    @simulated
+    async def test_a_record_that_was_cleared_meanwhile_lets_nobody_go(self) -> None:
+        """An update is over and its unit given to another; one gate has heard of neither."""
+        async with running(replicas=2) as scene:
+            await three(scene)
+            await scene.run_container("p-0", "registry.example/main:1", "c1")
+            await scene.settle()
+            assert await scene.set_image("p-0", "web:2") == 200
+            await scene.settle(1)
+            late = scene.replicas[1]
+            entry = late.index.entries[NS, "b"]
+            assert entry.budget.status.ledger.pods.keys() == {uid(scene, "p-0")}
+            frozen = entry.budget
+            await scene.run_container("p-0", "web:2", "c2")
+            await scene.settle(2)
+            assert scene.status().ledger.pods == {}
+            request = {"uid": "r", "operation": "DELETE", "namespace": NS}
+            delete_1 = request | {"name": "p-1", "oldObject": scene.api.peek("pods", NS, "p-1")}
+            assert (await scene.review(delete_1, scene.replica))["allowed"]
+            entry.budget = frozen
+            delete_0 = request | {"name": "p-0", "oldObject": scene.api.peek("pods", NS, "p-0")}
+            assert not (await scene.review(delete_0, late))["allowed"]
+
+    @simulated
+    async def test_a_recorded_pod_may_change_again_while_it_restarts(self) -> None:
+        """The kubelet reports all the while: another version of the pod is no reason to wait."""
+        async with running() as scene:
+            await three(scene)
+            await scene.run_container("p-0", "registry.example/main:1", "c1")
+            await scene.settle()
+            assert await scene.set_image("p-0", "web:2") == 200
+            await scene.set_ready("p-0", False)
+            old = scene.api.peek("pods", NS, "p-0") or {}
+            await scene.set_ready("p-0", False, message="pulling")
+            main = {"name": "main", "image": "web:3"}
+            request = {
+                "uid": "r",
+                "operation": "UPDATE",
+                "namespace": NS,
+                "name": "p-0",
+                "oldObject": old,
+                "object": old | {"spec": old["spec"] | {"containers": [main]}},
+            }
+            assert (await scene.review(request, scene.replica))["allowed"]
+
+    @simulated
+    async def test_a_spoilt_ledger_allows_nothing_until_it_is_made_anew(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            body = {"status": {"ledger": "{"}}
+            await scene.client.patch(BUDGETS, body, "b", NS, subresource="status")
+            assert await scene.delete("p-0") == 429
+            await scene.settle()
+            assert await scene.delete("p-0") == 200
+            assert await scene.delete("p-1") == 429
+
+    @simulated
+    async def test_an_owner_that_wants_its_pods_again(self) -> None:
+        """One gate still believes that they are free to go."""
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            await scene.scale(STATEFUL_SET, "p", 0)
+            await scene.settle()
+            entry = scene.replica.index.entries[NS, "b"]
+            frozen = entry.budget
+            await scene.scale(STATEFUL_SET, "p", 3)
+            await scene.settle()
+            entry.budget = frozen
+            assert await scene.delete("p-0") == 429
+
+
+class TestDryRun:
+    """It decides, and stores nothing."""
+
+    @pytest.mark.parametrize(
+        "how", ["delete", "evict", "evict, in the body", "evict, in the query"]
+    )
+    @pytest.mark.parametrize(("allowed", "code"), [(1, 200), (0, 429)])
+    @simulated
+    async def test_in_every_form(self, how: str, allowed: int, code: int) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=allowed)
+            version = scene.stored().metadata.resource_version
+            match how:
+                case "delete":
+                    answer = await scene.delete("p-0", dry_run=True)
+                case "evict":
+                    answer = await scene.evict("p-0", dry_run=True)
+                case "evict, in the body":
+                    answer = await self.evict(scene, {"deleteOptions": {"dryRun": ["All"]}})
+                case _:
+                    answer = await self.evict(scene, {}, dry_run=True)
+            assert answer == code
+            await scene.settle()
+            assert scene.stored().metadata.resource_version == version
+            assert len(scene.names()) == 3
+            assert await scene.events("DisruptionDenied") == []
+
+    async def evict(self, scene: Scene, body: Json, **more: Any) -> int:
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p-0"}}
+        try:
+            await scene.client.create_subresource(
+                PODS, "p-0", NS, "eviction", eviction | body, **more
+            )
+        except ApiError as error:
+            return error.code
+        return 200
+
+    @simulated
+    async def test_of_an_update(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            version = scene.stored().metadata.resource_version
+            patch = {"metadata": {"labels": MARK}}
+            assert await scene.update("p-0", patch, dry_run=True) == 200
+            assert scene.stored().metadata.resource_version == version
+
+
+class TestEnforcement:
+    @simulated
+    async def test_warn_lets_go_and_warns(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0, annotations={ENFORCEMENT: "Warn"})
+            assert await scene.delete("p-0") == 200
+            assert len(scene.warnings) == 1
+            assert "Pod p-0 cannot go now: budget b has 3 of 3" in scene.warnings[0]
+            await scene.settle()
+            assert len(await scene.events("DisruptionWouldBeDenied")) == 2
+
+    @simulated
+    async def test_audit_lets_go_and_records(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0, annotations={ENFORCEMENT: "Audit"})
+            assert await scene.delete("p-0") == 200
+            assert scene.warnings == []
+            await scene.settle()
+            assert len(await scene.events("DisruptionWouldBeDenied")) == 2
+
+    @simulated
+    async def test_what_is_within_the_budget_is_recorded_as_ever(self) -> None:
+        for mode in ("Warn", "Audit"):
+            async with running() as scene:
+                await three(scene, annotations={ENFORCEMENT: mode})
+                scene.faults.hold_watches()
+                assert await scene.delete("p-0") == 200
+                assert scene.status().ledger.pods.keys() == {uid(scene, "p-0")}
+                assert scene.warnings == []
+
+    @simulated
+    async def test_a_budget_that_enforces_beside_one_that_warns(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0, annotations={ENFORCEMENT: "Warn"})
+            await scene.pods("q", labels=A | {"backend": "true"})
+            await scene.budget("strict", select={"backend": "true"}, maxUnavailable=0)
+            await scene.settle()
+            assert await scene.delete("q") == 429
+            assert await scene.delete("p-0") == 200
+
+
+class TestTwoBudgets:
+    """A pod that two budgets cover goes only if both allow it."""
+
+    async def scene(self, scene: Scene, app: int, backend: int) -> None:
+        await scene.pods("both", labels={"app": "a", "backend": "true"})
+        await scene.pods("p0", "p1", labels=A)
+        await scene.pods("q0", "q1", labels={"backend": "true"})
+        await scene.budget("for-app", maxUnavailable=app)
+        await scene.budget("for-backend", select={"backend": "true"}, maxUnavailable=backend)
+        await scene.settle()
+
+    @simulated
+    async def test_both_allow_and_both_are_spent(self) -> None:
+        async with running() as scene:
+            await self.scene(scene, 1, 1)
+            assert await scene.delete("both") == 200
+            assert await scene.delete("p0") == 429
+            assert await scene.delete("q0") == 429
+
+    @pytest.mark.parametrize(("app", "backend"), [(0, 1), (1, 0)])
+    @simulated
+    async def test_one_denies_and_the_other_is_not_spent(self, app: int, backend: int) -> None:
+        async with running() as scene:
+            await self.scene(scene, app, backend)
+            assert await scene.delete("both") == 429
+            for name, allowed in (("for-app", app), ("for-backend", backend)):
+                assert scene.status(name).unavailable_allowed == allowed
+                assert scene.status(name).ledger.pods == {}
+
+
+class TestNotCountedYet:
+    """A budget that was not counted for its present rules denies."""
+
+    @simulated
+    async def test_a_new_one(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=3)
+            scene.leader = -1
+            await scene.budget("new", select=A, maxUnavailable=3)
+            await scene.settle()
+            with pytest.raises(ApiError, match="new is still being processed"):
+                await scene.client.delete(PODS, "p-0", NS)
+
+    @simulated
+    async def test_one_that_was_changed(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=3)
+            scene.leader = -1
+            await scene.client.patch(BUDGETS, {"spec": {"maxUnavailable": 2}}, "b", NS)
+            await scene.settle()
+            assert await scene.delete("p-0") == 429
+            scene.leader = 0
+            scene.replica.recounts.add((NS, "b"))
+            await scene.settle()
+            assert await scene.delete("p-0") == 200
+
+
+class TestInPlaceUpdate:
+    @simulated
+    async def test_it_counts_until_the_new_image_runs_and_is_ready(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            for name in ("p-0", "p-1"):
+                await scene.run_container(name, "registry.example/main:1", f"{name}-a")
+            await scene.settle()
+            assert await scene.set_image("p-0", "registry.example/main:2") == 200
+            # The old container drains for minutes, and is ready all the while.
+            for _ in range(5):
+                await scene.settle(60)
+                assert scene.numbers() == (0, 2, 2, 3)
+                assert await scene.set_image("p-1", "registry.example/main:2") == 429
+            assert scene.status().unavailable_pods.keys() == {"p-0"}
+            await scene.set_ready("p-0", False)
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 2, 3)
+            await scene.run_container("p-0", "registry.example/main:2", "p-0-b")
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 3)
+            assert await scene.set_image("p-1", "registry.example/main:2") == 200
+
+    @simulated
+    async def test_images_by_digest_are_no_special_case(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            old, new = ("registry.example/main@sha256:" + digit * 64 for digit in "12")
+            await scene.run_container("p-0", "sha256:" + "a" * 64, "p-0-a")
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 3)
+            assert old != new
+            assert await scene.set_image("p-0", new) == 200
+            await scene.settle(60)
+            assert scene.numbers() == (0, 2, 2, 3)
+            await scene.run_container("p-0", "sha256:" + "b" * 64, "p-0-b")
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 3)
+
+    @simulated
+    async def test_an_update_that_others_deny_gives_its_unit_back(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.api.admit("other", deny, [Rule(("pods",), ("UPDATE",))])
+            assert await scene.set_image("p-0", "web:2") == 403
+            await scene.settle()
+            assert scene.status().unavailable_allowed == 0
+            await scene.settle(31)
+            assert scene.numbers() == (1, 3, 2, 3)
+
+    @simulated
+    async def test_the_unavailable_label_costs_a_unit_until_it_is_removed(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            assert await scene.update("p-0", {"metadata": {"labels": MARK}}) == 200
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 2, 3)
+            assert scene.status().ledger.pods == {}
+            assert await scene.update("p-1", {"metadata": {"labels": MARK}}) == 429
+            assert await scene.delete("p-0") == 200
+            await scene.finish("p-0")
+            await replace(scene, "p-0")
+            await scene.settle()
+            assert await scene.update("p-1", {"metadata": {"labels": MARK}}) == 200
+            await scene.settle()
+            without = {"metadata": {"labels": dict.fromkeys(MARK)}}
+            assert await scene.update("p-1", without) == 200
+            await scene.settle()
+            assert scene.numbers()[:2] == (1, 3)
+
+
+class TestGroups:
+    async def shards(self, scene: Scene, **budget: Any) -> None:
+        for shard in ("s0", "s1", "s2"):
+            labels = A | {"shard": shard}
+            await scene.workload(STATEFUL_SET, shard, 3, pods=3, labels=labels)
+        await scene.budget(podGroupPolicy=SHARDS | {"minReadyReplicas": 3}, **budget)
+        await scene.settle()
+
+    @simulated
+    async def test_one_group_at_a_time_and_all_of_it(self) -> None:
+        async with running() as scene:
+            await self.shards(scene)
+            assert [await scene.evict(f"s0-{number}") for number in range(2)] == [200, 200]
+            with pytest.raises(ApiError, match=r"of group 's1' cannot go now.*waits for s0"):
+                await scene.client.evict(POD_VIEWS, "s1-0", NS)
+            await scene.settle()
+            assert await scene.evict("s0-2") == 200
+            assert await scene.evict("s2-1") == 429
+            assert scene.numbers() == (0, 2, 2, 3)
+
+    @simulated
+    async def test_both_amounts_hold(self) -> None:
+        async with running() as scene:
+            await self.shards(scene, maxUnavailable=3, minAvailable=2)
+            assert await scene.evict("s0-0") == 200
+            assert await scene.evict("s1-0") == 429
+
+    @simulated
+    async def test_a_drain_of_all_ends_with_never_two_groups_down(self) -> None:
+        async with running(replicas=2) as scene:
+            await self.shards(scene)
+            scene.faults.delay_watches(0, 0.5)
+
+            async def kubelet_and_controller() -> None:
+                while True:
+                    for pod in list(scene.api.objects("pods", NS)):
+                        name = pod["metadata"]["name"]
+                        if "deletionTimestamp" in pod["metadata"]:
+                            await scene.finish(name)
+                            owner = await scene.client.get(STATEFUL_SET, name[:2], NS)
+                            labels = pod["metadata"]["labels"]
+                            await scene.pod(name, owner=owner, labels=labels)
+                    await asyncio.sleep(1)
+
+            def down() -> int:
+                whole = {"s0": 0, "s1": 0, "s2": 0}
+                for pod in scene.api.objects("pods", NS):
+                    conditions = pod["status"].get("conditions", [])
+                    ready = {"type": "Ready", "status": "True"} in conditions
+                    if ready and "deletionTimestamp" not in pod["metadata"]:
+                        whole[pod["metadata"]["labels"]["shard"]] += 1
+                return sum(count < 3 for count in whole.values())
+
+            async def drain(name: str) -> None:
+                while await scene.evict(name) != 200:
+                    assert down() <= 1
+                    await asyncio.sleep(5)
+                assert down() <= 1
+
+            replacing = asyncio.create_task(kubelet_and_controller())
+            first = {name: uid(scene, name) for name in scene.names()}
+            async with asyncio.timeout(600):
+                await asyncio.gather(*map(drain, sorted(first)))
+                await scene.settle(10)
+            replacing.cancel()
+            assert all(uid(scene, name) != before for name, before in first.items())
+            assert down() == 0
+
+
+@simulated
+async def test_an_eviction_that_a_pdb_denies_costs_nothing_more_each_time_it_is_repeated() -> None:
+    async with running() as scene:
+        await three(scene)
+        spec = {"selector": {"matchLabels": A}, "maxUnavailable": 0}
+        await scene.make(PDBS, "strict", spec=spec)
+        for _ in range(10):
+            assert await scene.evict("p-0") == 429
+            assert scene.status().ledger.pods.keys() == {uid(scene, "p-0")}
+            await scene.settle(5)
+        await scene.client.delete(PDBS, "strict", NS)
+        assert await scene.delete("p-1") == 429
+        assert await scene.evict("p-0") == 200
+
+
+@simulated
+async def test_what_is_told_of_each_decision() -> None:
+    async with running() as scene:
+        told: list[tuple[str, str, str, bool, str]] = []
+        scene.replica.gate._observe = lambda asked, entry, decision, _mode: told.append(
+            (
+                asked.user,
+                asked.operation.value,
+                entry.budget.metadata.name,
+                decision.allowed,
+                decision.reason.value,
+            )
+        )
+        await three(scene)
+        await scene.delete("p-0")
+        await scene.evict("p-1")
+        await scene.evict("p-1", dry_run=True)
+        assert told == [
+            ("alice", "DELETE", "b", True, "Budget"),
+            ("alice", "EVICT", "b", False, "BudgetExhausted"),
+            ("alice", "EVICT", "b", False, "BudgetExhausted"),
+        ]

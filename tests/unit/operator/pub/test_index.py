@@ -1,0 +1,270 @@
+"""Which budgets cover which pods: computed from labels and owners, whatever comes first."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from intact.kube.transport import Request
+from tests.support.objects import PODS, Json
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pub.scene import (
+    BUDGETS,
+    DEPLOYMENT,
+    LWS,
+    NS,
+    PLAN,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    ROLLOUT,
+    SHARD,
+    STATEFUL_SET,
+    Anything,
+    Scene,
+    running,
+)
+
+A, B = {"app": "a"}, {"app": "b"}
+
+
+async def by_deployment(scene: Scene) -> Json:
+    top = await scene.workload(DEPLOYMENT, "top", 3)
+    await scene.workload(REPLICA_SET, "old", 0, owner=top)
+    await scene.workload(REPLICA_SET, "new", 3, owner=top, pods=3)
+    return top
+
+
+Make = Callable[[Scene], Awaitable[Json]]
+"""Makes a workload with all that stands below it, and returns it."""
+
+
+def directly(resource: Anything) -> Make:
+    async def make(scene: Scene) -> Json:
+        return await scene.workload(resource, "top", 3, pods=3)
+
+    return make
+
+
+async def by_custom_owner_of_a_replica_set(scene: Scene) -> Json:
+    top = await scene.workload(ROLLOUT, "top", 3)
+    await scene.workload(REPLICA_SET, "rs", 3, owner=top, pods=3)
+    return top
+
+
+async def by_an_owner_of_a_deployment(scene: Scene) -> Json:
+    top = await scene.workload(PLAN, "top")
+    middle = await scene.workload(DEPLOYMENT, "middle", 3, owner=top)
+    await scene.workload(REPLICA_SET, "rs", 3, owner=middle, pods=3)
+    return top
+
+
+async def lws(scene: Scene, groups: int = 2, size: int = 3) -> Json:
+    """A LeaderWorkerSet above a StatefulSet above leaders, each above a StatefulSet of workers."""
+    top = await scene.make(LWS, "top", spec={"replicas": groups})
+    leaders = await scene.workload(STATEFUL_SET, "top", groups, owner=top, labels=A)
+    for group in range(groups):
+        await lws_group(scene, leaders, group, size)
+    return top
+
+
+async def lws_group(scene: Scene, leaders: Json, group: int, size: int = 3) -> None:
+    labels = A | {"group": str(group)}
+    leader = await scene.pod(f"top-{group}", owner=leaders, labels=labels)
+    workers = await scene.workload(
+        STATEFUL_SET, f"top-{group}", size - 1, owner=leader, labels=labels
+    )
+    for number in range(1, size):
+        await scene.pod(f"top-{group}-{number}", owner=workers, labels=labels)
+
+
+TARGETS: dict[str, tuple[Make, int]] = {
+    "Deployment": (by_deployment, 3),
+    "ReplicaSet": (directly(REPLICA_SET), 3),
+    "StatefulSet": (directly(STATEFUL_SET), 3),
+    "ReplicationController": (directly(REPLICATION_CONTROLLER), 3),
+    "a custom kind": (directly(ROLLOUT), 3),
+    "a custom kind that keeps its replicas elsewhere": (directly(SHARD), 3),
+    "a custom kind without a scale": (directly(PLAN), 3),
+    "a custom owner of a ReplicaSet": (by_custom_owner_of_a_replica_set, 3),
+    "an owner of a Deployment": (by_an_owner_of_a_deployment, 3),
+    "a LeaderWorkerSet": (lws, 6),
+}
+
+
+@pytest.mark.parametrize(("make", "total"), TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("first", ["pods", "operator"])
+@simulated
+async def test_a_budget_covers_the_pods_of_its_target(make: Make, total: int, first: str) -> None:
+    async with running() as scene:
+        if first == "operator":
+            await scene.settle()
+        target = await make(scene)
+        await scene.pods("stranger", labels=A)
+        await scene.budget(target=target)
+        await scene.settle()
+        assert scene.numbers() == (1, total, total - 1, total)
+        protected = sorted(scene.names() - {"stranger"})
+        assert await scene.delete("stranger") == 200
+        assert [await scene.delete(name) for name in protected] == [200] + [429] * (total - 1)
+
+
+def of(plural: str) -> Callable[[Request], bool]:
+    return lambda request: plural in request.path
+
+
+@pytest.mark.parametrize(("make", "total"), TARGETS.values(), ids=TARGETS)
+@simulated
+async def test_whatever_order_things_are_seen_in_the_chain_is_found_in_the_end(
+    make: Make, total: int
+) -> None:
+    """Stores fill one by one: pods may be there long before their owners, or after them."""
+    for late in ("pods", "replicasets", "statefulsets", "deployments"):
+        async with running() as scene:
+            await scene.settle()
+            scene.faults.hold_watches(of(late))
+            target = await make(scene)
+            await scene.budget(target=target)
+            await scene.settle()
+            scene.faults.release_watches()
+            await scene.settle()
+            assert scene.numbers() == (1, total, total - 1, total), late
+
+
+@simulated
+async def test_a_custom_owner_above_a_replica_set_says_how_many() -> None:
+    """Also by selector, and also if its kind is met for the first time."""
+    async with running() as scene:
+        top = await scene.workload(ROLLOUT, "top", 5)
+        await scene.workload(REPLICA_SET, "old", 2, owner=top, labels=A, pods=2)
+        await scene.workload(REPLICA_SET, "new", 3, owner=top, labels=A, pods=3)
+        await scene.budget()
+        await scene.settle()
+        assert scene.numbers() == (1, 5, 4, 5)
+
+
+@simulated
+async def test_a_budget_by_selector_made_before_or_after_its_pods() -> None:
+    async with running() as scene:
+        await scene.pods("p0", "p1", labels=A)
+        await scene.budget()
+        await scene.pods("p2", "p3", labels=A)
+        await scene.pods("q", labels=B)
+        await scene.settle()
+        assert scene.numbers() == (1, 4, 3, 4)
+
+
+@simulated
+async def test_a_label_that_changes_moves_a_pod_from_budget_to_budget() -> None:
+    async with running() as scene:
+        await scene.pods("a0", "a1", labels=A)
+        await scene.pods("b0", "b1", labels=B)
+        await scene.budget("for-a", select=A)
+        await scene.budget("for-b", select=B)
+        await scene.settle()
+        await scene.update("a0", {"metadata": {"labels": B}})
+        await scene.settle()
+        assert scene.numbers("for-a") == (1, 1, 0, 1)
+        assert scene.numbers("for-b") == (1, 3, 2, 3)
+        assert [await scene.delete(name) for name in ("a0", "b0", "b1")] == [200, 429, 429]
+
+
+@simulated
+async def test_a_budget_in_the_place_of_another_protects_the_same_pods() -> None:
+    """Nothing on a pod says which budget it belongs to, so nothing can be out of date."""
+    async with running() as scene:
+        await scene.pods("p0", "p1", "p2", labels=A)
+        await scene.budget("old")
+        await scene.settle()
+        before = [one["metadata"] for one in scene.api.objects("pods", NS)]
+        await scene.client.delete(BUDGETS, "old", NS)
+        await scene.budget("new", maxUnavailable=0)
+        await scene.settle()
+        assert [one["metadata"] for one in scene.api.objects("pods", NS)] == before
+        assert [await scene.delete(name) for name in ("p0", "p1", "p2")] == [429] * 3
+
+
+@simulated
+async def test_a_budget_deleted_and_made_again_under_its_name_is_another() -> None:
+    async with running() as scene:
+        await scene.pods("p0", "p1", labels=A)
+        await scene.pods("q0", labels=B)
+        await scene.budget(select=A)
+        await scene.settle()
+        await scene.client.delete(BUDGETS, "b", NS)
+        await scene.budget(select=B, maxUnavailable=0)
+        await scene.settle()
+        assert scene.numbers() == (0, 1, 1, 1)
+        assert [await scene.delete(name) for name in ("p0", "p1", "q0")] == [200, 200, 429]
+
+
+@simulated
+async def test_a_change_of_the_rules_is_counted_anew() -> None:
+    async with running() as scene:
+        for group in range(3):
+            await scene.pods(f"{group}-0", f"{group}-1", labels=A | {"shard": f"s{group}"})
+        await scene.budget(maxUnavailable=2)
+        await scene.settle()
+        assert scene.numbers() == (2, 6, 4, 6)
+        policy = {"groupLabelKey": "shard", "minReadyReplicas": 2}
+        await scene.client.patch(BUDGETS, {"spec": {"podGroupPolicy": policy}}, "b", NS)
+        await scene.settle()
+        assert scene.numbers() == (2, 3, 1, 3)
+        await scene.client.patch(BUDGETS, {"spec": {"podGroupPolicy": None}}, "b", NS)
+        await scene.settle()
+        assert scene.numbers() == (2, 6, 4, 6)
+
+
+@simulated
+async def test_pods_that_are_finished_do_not_count() -> None:
+    async with running() as scene:
+        await scene.pods("p0", "p1", "p2", labels=A)
+        await scene.budget()
+        await scene.settle()
+        await scene.client.patch(
+            PODS, {"status": {"phase": "Succeeded"}}, "p0", NS, subresource="status"
+        )
+        await scene.settle()
+        assert scene.numbers() == (1, 2, 1, 2)
+
+
+@simulated
+async def test_a_selector_that_cannot_be_read_selects_nothing() -> None:
+    async with running() as scene:
+        await scene.pods("p0", labels=A)
+        wrong = {"matchExpressions": [{"key": "app", "operator": "Is", "values": ["a"]}]}
+        await scene.make(BUDGETS, "b", spec={"selector": wrong, "maxUnavailable": 0})
+        await scene.settle()
+        assert scene.numbers() == (0, 0, 0, 0)
+        assert await scene.delete("p0") == 200
+
+
+@simulated
+async def test_many_budgets_in_many_orders_end_with_the_same_counts() -> None:
+    """Pods, labels, owners and budgets come and go at once; at the end all is as listed."""
+    async with running(gate=False) as scene:
+        top = await scene.workload(DEPLOYMENT, "top", 4)
+        rs = await scene.workload(REPLICA_SET, "rs", 4, owner=top)
+
+        async def churn(number: int) -> None:
+            name = f"p{number}"
+            await scene.pod(name, labels=A if number % 2 else B, owner=rs if number % 3 else None)
+            await asyncio.sleep(number % 4)
+            if number % 5 == 0:
+                await scene.client.delete(PODS, name, NS, grace_period_seconds=0)
+            elif number % 7 == 0:
+                await scene.update(name, {"metadata": {"labels": B}})
+
+        scene.faults.delay_watches(0, 2)
+        async with asyncio.TaskGroup() as group:
+            for number in range(30):
+                group.create_task(churn(number))
+            for name, select in (("for-a", A), ("for-b", B)):
+                group.create_task(scene.budget(name, select=select, maxUnavailable="100%"))
+            group.create_task(scene.budget("for-top", target=top, maxUnavailable="100%"))
+        await scene.settle(10)
+        listed = list(scene.api.objects("pods", NS))
+        for name, labels in (("for-a", A), ("for-b", B)):
+            selected = [one for one in listed if one["metadata"]["labels"] == labels]
+            assert scene.status(name).current_available == len(selected)
+        owned = [one for one in listed if one["metadata"].get("ownerReferences")]
+        assert scene.status("for-top").current_available == len(owned)

@@ -1,0 +1,277 @@
+"""The leader's work: what is written when, what is cleared, and which conditions come and go."""
+
+import asyncio
+
+import pytest
+
+from intact.kube.transport import Request
+from intact.sandbox import Moment, Rule
+from tests.support.objects import PODS
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pub.scene import BUDGETS, NS, STATEFUL_SET, Scene, running
+from tests.unit.operator.pub.test_gate import deny, three, uid
+from tests.unit.operator.pub.test_index import A
+
+SHARDS = {"groupLabelKey": "shard", "minReadyReplicas": 2}
+
+
+def writes_status(request: Request) -> bool:
+    return request.method == "PUT" and request.path.endswith("/status")
+
+
+def message(scene: Scene, condition: str) -> str:
+    return next(one.message for one in scene.status().conditions if one.type == condition)
+
+
+class TestWrites:
+    @simulated
+    async def test_where_nothing_has_changed_nothing_is_written(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            version = scene.stored().metadata.resource_version
+            await scene.update("p-0", {"metadata": {"annotations": {"note": "x"}}})
+            await scene.pods("stranger", labels={"app": "b"})
+            await scene.settle(3600)
+            assert scene.stored().metadata.resource_version == version
+
+    @simulated
+    async def test_events_that_come_together_are_counted_together(self) -> None:
+        async with running() as scene:
+            await scene.workload(STATEFUL_SET, "p", 40, pods=40, labels=A)
+            await scene.budget(maxUnavailable="50%")
+            await scene.settle()
+            before = scene.replica.recounter.writes
+            await asyncio.gather(*(scene.set_ready(f"p-{number}", False) for number in range(15)))
+            await scene.settle()
+            assert scene.numbers() == (5, 25, 20, 40)
+            assert scene.replica.recounter.writes - before <= 3
+
+    @simulated
+    async def test_who_does_not_lead_writes_nothing(self) -> None:
+        async with running(replicas=2) as scene:
+            await three(scene)
+            scene.leader = 1
+            version = scene.stored().metadata.resource_version
+            await scene.set_ready("p-0", False)
+            await scene.settle(60)
+            assert scene.stored().metadata.resource_version == version
+            leading = asyncio.create_task(scene.replicas[1].lead())
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 2, 3)
+            leading.cancel()
+
+    @simulated
+    async def test_a_new_leader_lists_pods_afresh(self) -> None:
+        async with running(replicas=2) as scene:
+            await three(scene)
+            lists = scene.replicas[1].pods.stats.lists
+            scene.leader = 1
+            leading = asyncio.create_task(scene.replicas[1].lead())
+            await scene.settle()
+            assert scene.replicas[1].pods.stats.lists == lists + 1
+            leading.cancel()
+
+    @simulated
+    async def test_a_store_older_than_the_last_recount_is_not_counted(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            ahead = str(scene.api.revision + 20)
+            await scene.client.patch(
+                BUDGETS,
+                {"status": {"ledger": f'{{"seen":"{ahead}"}}'}},
+                "b",
+                NS,
+                subresource="status",
+            )
+            await scene.set_ready("p-0", False)
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 3)
+            for number in range(20):
+                await scene.update("p-1", {"metadata": {"annotations": {"n": str(number)}}})
+            await scene.settle(30)
+            assert scene.numbers() == (0, 2, 2, 3)
+
+    @pytest.mark.parametrize("moment", Moment)
+    @simulated
+    async def test_a_write_that_fails_is_made_again(self, moment: Moment) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.faults.fail_next(writes_status, moment, times=3)
+            await scene.set_ready("p-0", False)
+            await scene.settle(30)
+            assert scene.numbers() == (0, 2, 2, 3)
+
+    @simulated
+    async def test_the_gate_and_the_recount_do_not_undo_each_other(self) -> None:
+        """Whatever is admitted while the recount is on its way stays in the ledger."""
+        async with running() as scene:
+            await scene.workload(STATEFUL_SET, "p", 10, pods=10, labels=A)
+            await scene.budget(maxUnavailable=5)
+            await scene.settle()
+            scene.api.admit("other", deny, [Rule(("pods",), ("DELETE",))])
+            for number in range(5):
+                await asyncio.gather(
+                    scene.set_ready("p-9", bool(number % 2)), scene.delete(f"p-{number}")
+                )
+                await asyncio.sleep(0.11)
+            recorded = {uid(scene, f"p-{number}") for number in range(4)}
+            assert scene.status().ledger.pods.keys() >= recorded
+
+
+class TestRecords:
+    """What was admitted counts until it is seen, and is given back if it does not happen."""
+
+    @simulated
+    async def test_a_pod_that_went_is_cleared_and_counted_as_gone(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            assert await scene.delete("p-0") == 200
+            await scene.settle()
+            status = scene.status()
+            assert (status.ledger.pods, status.disrupted_pods) == ({}, {})
+            assert scene.numbers() == (0, 2, 2, 3)
+
+    @simulated
+    async def test_a_pod_that_did_not_go_gives_its_unit_back_and_somebody_is_told(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.api.admit("other", deny, [Rule(("pods",), ("DELETE",))])
+            assert await scene.delete("p-0") == 403
+            await scene.settle(25)
+            assert scene.status().disrupted_pods.keys() == {"p-0"}
+            assert scene.numbers() == (0, 2, 2, 3)
+            await scene.settle(20)
+            assert scene.numbers() == (1, 3, 2, 3)
+            [event] = await scene.events("NotDeleted")
+            assert event["involvedObject"]["name"] == "p-0"
+            assert "the unit is given back" in event["message"]
+
+    @simulated
+    async def test_a_pod_that_vanished_without_asking_is_counted_at_once(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            await scene.finish("p-0")
+            await scene.settle(1)
+            assert scene.numbers() == (0, 2, 2, 3)
+            assert await scene.delete("p-1") == 429
+
+    @simulated
+    async def test_a_pod_that_fails_is_counted_at_once(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            await scene.set_ready("p-0", False)
+            await scene.settle(1)
+            assert scene.numbers() == (0, 2, 2, 3)
+            await scene.set_ready("p-0")
+            await scene.settle(1)
+            assert scene.numbers() == (1, 3, 2, 3)
+
+    @simulated
+    async def test_an_update_that_is_over_without_ever_being_unready_is_seen(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            await scene.run_container("p-0", "registry.example/main:1", "a")
+            await scene.settle()
+            assert await scene.set_image("p-0", "web:2") == 200
+            await scene.settle(120)
+            assert scene.numbers() == (0, 2, 2, 3)
+            await scene.run_container("p-0", "web:2", "b")
+            await scene.settle(1)
+            assert scene.numbers() == (1, 3, 2, 3)
+
+    @simulated
+    async def test_an_update_that_was_taken_back_in_time_does_not_count_for_ever(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            await scene.run_container("p-0", "registry.example/main:1", "a")
+            await scene.settle()
+            assert await scene.set_image("p-0", "web:2") == 200
+            assert await scene.set_image("p-0", "registry.example/main:1") == 200
+            await scene.settle(60)
+            assert scene.numbers() == (1, 3, 2, 3)
+            assert scene.status().ledger.pods == {}
+
+
+class TestConditions:
+    @simulated
+    async def test_pods_without_the_group_label(self) -> None:
+        async with running() as scene:
+            await scene.pods("s-0", "s-1", labels=A | {"shard": "s"})
+            await scene.pods("x", "y", labels=A)
+            await scene.budget(podGroupPolicy=SHARDS)
+            await scene.settle()
+            assert scene.condition("GroupLabelsMissing") == "True"
+            assert message(scene, "GroupLabelsMissing").endswith("one by one: x, y")
+            assert scene.numbers() == (1, 3, 2, 3)
+            for name in ("x", "y"):
+                await scene.update(name, {"metadata": {"labels": {"shard": "t"}}})
+            await scene.settle()
+            assert scene.condition("GroupLabelsMissing") == ""
+            assert scene.numbers() == (1, 2, 1, 2)
+
+    @simulated
+    async def test_a_need_that_no_group_can_reach(self) -> None:
+        async with running() as scene:
+            await scene.pods("s-0", "s-1", labels=A | {"shard": "s"})
+            await scene.budget(podGroupPolicy=SHARDS | {"minReadyReplicas": 3})
+            await scene.settle()
+            assert scene.condition("MinReadyReplicasUnreachable") == "True"
+            assert scene.numbers() == (0, 0, 0, 1)
+            await scene.pods("s-2", labels=A | {"shard": "s"})
+            await scene.settle()
+            assert scene.condition("MinReadyReplicasUnreachable") == ""
+            assert scene.numbers() == (1, 1, 0, 1)
+
+    @simulated
+    async def test_a_budget_without_pods_has_nothing_to_complain_of(self) -> None:
+        async with running() as scene:
+            await scene.budget(podGroupPolicy=SHARDS)
+            await scene.settle()
+            assert [one.type for one in scene.status().conditions] == ["Working"]
+            assert scene.condition("Working") == "True"
+
+    @simulated
+    async def test_what_others_wrote_stays(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            foreign = {
+                "type": "Reviewed",
+                "status": "True",
+                "lastTransitionTime": "2020-01-01T00:00:00Z",
+            }
+            conditions = [
+                {"type": "Working", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"},
+                foreign,
+            ]
+            await scene.client.patch(
+                BUDGETS, {"status": {"conditions": conditions}}, "b", NS, subresource="status"
+            )
+            await scene.set_ready("p-0", False)
+            await scene.settle()
+            assert scene.condition("Reviewed") == "True"
+            assert scene.condition("Working") == "True"
+
+
+@simulated
+async def test_readiness_and_not_mere_presence_counts() -> None:
+    async with running() as scene:
+        await three(scene)
+        await scene.pod("late", labels=A, ready=False)
+        await scene.settle()
+        # A pod without an owner is one more that should be there.
+        assert scene.numbers() == (0, 3, 3, 4)
+        await scene.client.delete(PODS, "late", NS)
+        await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 3)
+
+
+@simulated
+async def test_surge_pods_may_go_beside_what_may_be_missing() -> None:
+    """More available than wanted: only what stays counts, so desired is never undercut."""
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "p", 4, pods=6, labels=A)
+        await scene.budget()
+        await scene.settle()
+        assert scene.numbers() == (3, 6, 3, 4)
+        answers = [await scene.delete(f"p-{number}") for number in range(6)]
+        assert answers == [200] * 3 + [429] * 3

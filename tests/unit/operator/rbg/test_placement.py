@@ -1,0 +1,59 @@
+"""What a pod of a batch asks of the scheduler."""
+
+from typing import Any
+
+import pytest
+
+from intact.model.meta import ObjectMeta
+from intact.model.rbg import AffinityScheduling, Coordination, CoordinationStrategy, RoleBasedGroup
+from intact.operator.rbg.placement import affinity_of
+
+NODE, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def affinity(topology: str, own: dict[str, Any] | None = None) -> dict[str, Any]:
+    scheduling = AffinityScheduling(topology_key=topology, ratios={"a": 1, "b": 1})
+    coordination = Coordination(
+        name="pair",
+        type="AffinityScheduling",
+        roles=["a", "b"],
+        strategy=CoordinationStrategy(affinity_scheduling=scheduling),
+    )
+    group = RoleBasedGroup(metadata=ObjectMeta(name="g", namespace="ns"))
+    return affinity_of(group, coordination, own, 2)
+
+
+def requirement(term: dict[str, Any]) -> tuple[str, Any]:
+    batch = "batch.coordination.workloads.x-k8s.io/pair"
+    return term["topologyKey"], term["labelSelector"]["matchLabels"].get(batch)
+
+
+@pytest.mark.parametrize("topology", [NODE, ZONE])
+def test_a_pod_must_be_with_its_batch(topology: str) -> None:
+    [term] = affinity(topology)["podAffinity"][REQUIRED]
+    assert requirement(term) == (topology, "2")
+
+
+def test_a_node_holds_one_batch() -> None:
+    away = affinity(NODE)["podAntiAffinity"]
+    [term] = away[REQUIRED]
+    [_, others] = term["labelSelector"]["matchExpressions"]
+    assert (others["operator"], others["values"]) == ("NotIn", ["2"])
+    assert PREFERRED not in away
+
+
+def test_a_zone_may_hold_several() -> None:
+    away = affinity(ZONE)["podAntiAffinity"]
+    assert REQUIRED not in away
+    assert [each["weight"] for each in away[PREFERRED]] == [100]
+
+
+def test_what_the_pod_asks_for_itself_stays() -> None:
+    mine = {"topologyKey": "rack", "labelSelector": {}}
+    own = {"nodeAffinity": {"x": []}, "podAffinity": {REQUIRED: [mine]}}
+    found = affinity(NODE, own)
+    assert found["nodeAffinity"] == {"x": []}
+    assert found["podAffinity"][REQUIRED][0] == mine
+    assert len(found["podAffinity"][REQUIRED]) == 2

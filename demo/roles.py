@@ -5,8 +5,8 @@ from typing import Any
 
 from intact.kube.store import Store
 from intact.model.pod import Pod
+from intact.model.pod_state import is_gone, is_ready
 from intact.rollout.names import ROLE, role_revision_label
-from intact.rollout.replicas import is_gone, is_ready
 
 NAMESPACE = "llm"
 GROUP = "llm"

@@ -19,8 +19,8 @@ from intact.kube.reflector import Reflector
 from intact.kube.resources import NAMESPACES, PODS, RBGS, untyped
 from intact.kube.store import Store
 from intact.model.pod import Pod
+from intact.model.pod_state import is_gone, is_ready
 from intact.model.rbg import RoleBasedGroup
-from intact.rollout.replicas import is_gone, is_ready
 
 _TICK = 0.1
 _WITHIN = 120.0

@@ -22,12 +22,12 @@ from intact.kube.http import HttpTransport
 from intact.kube.resources import untyped
 from intact.operator.install.rbac import OWNERS_LABEL, READ
 from intact.operator.webhook.authority import new_authority
-from intact.operator.webhook.registration import (
+from intact.operator.webhook.configuration import (
     GATED_LABEL,
-    Registration,
     ServiceAddress,
-    webhook_configuration,
+    validating_configuration,
 )
+from intact.operator.webhook.registration import Registration
 from tests.support.cluster_with_account import until_allowed
 from tests.support.intact_process import intact_run
 from tests.support.kubeconfigs import write_kubeconfig
@@ -272,7 +272,7 @@ async def test_uninstall_removes_all_but_budgets(
         bundle = new_authority(datetime.now(UTC)).bundle
         address = ServiceAddress(home, "intact-webhook")
         kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(budget(amount(1))))
-        await Registration(client, lambda: webhook_configuration(address, bundle)).ensure()
+        await Registration(client, lambda: validating_configuration(address, bundle)).ensure()
     kubectl("label", "namespace", namespace, f"{GATED_LABEL}=true")
     arguments = ("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
     # Pods that are made only now would come after it has looked for them.

@@ -21,14 +21,14 @@ from intact.model.admission import AdmissionRequest, AdmissionResponse
 from intact.operator.install.install import install
 from intact.operator.webhook.authority import new_authority
 from intact.operator.webhook.certificates import Certificates
-from intact.operator.webhook.registration import (
+from intact.operator.webhook.configuration import (
     GATED_LABEL,
     NAME,
-    REGISTRATIONS,
-    Registration,
+    VALIDATING,
     UrlAddress,
-    webhook_configuration,
+    validating_configuration,
 )
+from intact.operator.webhook.registration import Registration
 from intact.operator.webhook.server import serving_webhooks
 from tests.contract.backends import cached
 from tests.support.objects import NAMESPACES, PODS, pod
@@ -95,7 +95,7 @@ class Gate:
 
 @asynccontextmanager
 async def registered(client: Client, address: UrlAddress, bundle: bytes) -> AsyncIterator[None]:
-    registration = Registration(client, lambda: webhook_configuration(address, bundle))
+    registration = Registration(client, lambda: validating_configuration(address, bundle))
     await install(client, registration)
     try:
         yield
@@ -374,7 +374,7 @@ async def test_with_intact_down_a_terminating_pod_still_ends(
         await gate.delete()
         down = Registration(
             gate.client,
-            lambda: webhook_configuration(
+            lambda: validating_configuration(
                 UrlAddress(HOST, 1), new_authority(datetime.now(UTC)).bundle
             ),
         )
@@ -417,7 +417,7 @@ async def _until_refused(gate: Gate, name: str = "p") -> None:
 async def test_edits_are_undone(cluster: Cluster) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
         bundle = new_authority(datetime.now(UTC)).bundle
-        wanted = webhook_configuration(UrlAddress(HOST, 1), bundle)
+        wanted = validating_configuration(UrlAddress(HOST, 1), bundle)
         registration = Registration(client, lambda: wanted)
         async with registered(client, UrlAddress(HOST, 1), bundle):
             right = (await client.get(RAW, NAME))["webhooks"]
@@ -432,7 +432,7 @@ async def test_edits_are_undone(cluster: Cluster) -> None:
                 await until_webhooks(client, right)
 
                 other = new_authority(datetime.now(UTC)).bundle
-                wanted = webhook_configuration(UrlAddress(HOST, 1), other)
+                wanted = validating_configuration(UrlAddress(HOST, 1), other)
                 registration.recheck()
                 async with asyncio.timeout(60):
                     while not _trusts(await client.get(RAW, NAME), other):
@@ -481,14 +481,16 @@ def _trusts(found: Json, bundle: bytes) -> bool:
 
 async def test_what_is_right_is_not_written_again(cluster: Cluster) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
-        wanted = webhook_configuration(UrlAddress(HOST, 1), new_authority(datetime.now(UTC)).bundle)
+        wanted = validating_configuration(
+            UrlAddress(HOST, 1), new_authority(datetime.now(UTC)).bundle
+        )
         one, two = Registration(client, lambda: wanted), Registration(client, lambda: wanted)
         try:
             assert sorted(await asyncio.gather(one.ensure(), two.ensure())) == [False, True]
-            before = await client.get(REGISTRATIONS, NAME)
+            before = await client.get(VALIDATING, NAME)
             for each in (one, two, Registration(client, lambda: wanted)):
                 assert await each.ensure() is False
-            after = await client.get(REGISTRATIONS, NAME)
+            after = await client.get(VALIDATING, NAME)
             assert after.metadata.resource_version == before.metadata.resource_version
         finally:
             await client.delete(RAW, NAME)

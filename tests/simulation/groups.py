@@ -14,7 +14,7 @@ from intact.kube.client import Client
 from intact.kube.errors import ApiError, KubeError
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.operator.pdb.controller import PdbController
-from intact.operator.webhook.registration import IN_GROUPS
+from intact.operator.webhook.configuration import IN_GROUPS
 from intact.sandbox import MemoryApi, Rule, run, wall_clock
 from tests.simulation.network import Network, watches_of
 from tests.simulation.scenario import Weather

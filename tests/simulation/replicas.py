@@ -10,7 +10,7 @@ import msgspec
 from intact.kube.client import Client
 from intact.kube.lease import Election, Timing
 from intact.operator.pub.controller import PubController
-from intact.operator.webhook.registration import GATED_LABEL
+from intact.operator.webhook.configuration import GATED_LABEL
 from intact.sandbox import Rule
 from tests.simulation.network import Network, watches_of
 from tests.simulation.world import World

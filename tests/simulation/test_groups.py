@@ -44,7 +44,7 @@ def _nothing_is_spent(patch: pytest.MonkeyPatch) -> None:
 def _stock_writes_pass(patch: pytest.MonkeyPatch) -> None:
     """And whoever decides believes what is stored."""
     _nothing_is_spent(patch)
-    patch.setattr(pdb_webhook, "_patched", lambda _: AdmissionResponse(allowed=True))
+    patch.setattr(pdb_webhook, "patched", lambda _: AdmissionResponse(allowed=True))
 
 
 def _records_are_cleared_at_once(patch: pytest.MonkeyPatch) -> None:

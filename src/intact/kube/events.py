@@ -21,6 +21,7 @@ from intact.kube.resources import EVENTS, Resource
 from intact.model.event import Event, EventSource, ObjectReference
 from intact.model.meta import ObjectMeta
 from intact.model.pod import PodMeta
+from intact.model.times import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +166,7 @@ class EventRecorder:
         count = known.count + 1
         body = {
             "count": count,
-            "lastTimestamp": _time(occurrence.at),
+            "lastTimestamp": timestamp(occurrence.at),
             "message": _text(occurrence, message),
         }
         namespace = occurrence.regarding.namespace or "default"
@@ -179,7 +180,7 @@ class EventRecorder:
     async def _create(self, occurrence: _Occurrence, message: str) -> _Written:
         regarding = occurrence.regarding
         namespace = regarding.namespace or "default"
-        stamp = _time(occurrence.at)
+        stamp = timestamp(occurrence.at)
         event = Event(
             metadata=ObjectMeta(name=self._name(occurrence), namespace=namespace),
             involved_object=regarding,
@@ -230,10 +231,6 @@ def _text(occurrence: _Occurrence, message: str) -> str:
     """The API refuses notes over 1 kB."""
     text = COMBINED + occurrence.message if message == COMBINED else occurrence.message
     return text if len(text) <= 1024 else text[:1021] + "..."
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _of_ended_namespace(error: KubeError) -> bool:

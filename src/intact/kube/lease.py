@@ -30,6 +30,7 @@ from intact.kube.reflector import Reflector
 from intact.kube.resources import LEASES
 from intact.kube.store import Store
 from intact.model.lease import Lease, LeaseSpec
+from intact.model.times import micro_timestamp
 
 log = logging.getLogger(__name__)
 
@@ -211,7 +212,7 @@ class Election:
 
     def _claim(self) -> LeaseSpec:
         old = self._record.spec if self._record else LeaseSpec()
-        now = _micro_time(self._now())
+        now = micro_timestamp(self._now())
         renewal = old.holder_identity == self.identity
         transitions = old.lease_transitions or 0
         return LeaseSpec(
@@ -227,7 +228,7 @@ class Election:
         self._leads_until = -math.inf
         if self.holder != self.identity or self._record is None:
             return
-        now = _micro_time(self._now())
+        now = micro_timestamp(self._now())
         spec = LeaseSpec(
             holder_identity="",
             lease_duration_seconds=1,
@@ -272,8 +273,3 @@ def _monotonic() -> float:
 
 def _version(lease: Lease) -> tuple[str, str]:
     return lease.metadata.uid, lease.metadata.resource_version
-
-
-def _micro_time(moment: datetime) -> str:
-    """Kubernetes' MicroTime: always six digits."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

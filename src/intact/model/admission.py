@@ -42,6 +42,14 @@ class AdmissionRequest(View):
     old_object: msgspec.Raw = NULL
 
 
+_REQUEST = msgspec.json.Decoder(AdmissionRequest)
+
+
+def read_request(raw: msgspec.Raw) -> AdmissionRequest:
+    """Raises `msgspec.DecodeError` if it has another shape."""
+    return _REQUEST.decode(raw)
+
+
 class AdmissionResponse(View):
     allowed: bool
     uid: str = ""

@@ -3,6 +3,9 @@ Kubernetes' budgets: in minAvailable in favour of protection, in maxUnavailable 
 
 import re
 
+IntOrPercent = int | str
+MOST_REPLICAS = 2**31 - 1
+"""The largest number that the API takes for replicas."""
 _PERCENT = re.compile(r"(100|[1-9]?[0-9])%")
 
 
@@ -21,7 +24,19 @@ def resolve(amount: int | str, total: int) -> int:
         raise ValueError(problem)
     if isinstance(amount, int):
         return amount
-    return -(-int(amount[:-1]) * total // 100)
+    return divide_up(int(amount[:-1]) * total, 100)
+
+
+def divide_up(number: int, by: int) -> int:
+    return -(-number // by)
+
+
+def parse_count(text: str) -> int | None:
+    """A number of replicas, written in digits; None if it is anything else."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    count = int(text)
+    return count if count <= MOST_REPLICAS else None
 
 
 def desired_available(

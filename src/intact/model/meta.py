@@ -31,6 +31,11 @@ class ObjectMeta(View):
     owner_references: list[OwnerReference] = []
 
 
+def api_group(api_version: str) -> str:
+    """Empty for the core group."""
+    return api_version.rpartition("/")[0]
+
+
 class LabelSelectorRequirement(View):
     key: str
     operator: str

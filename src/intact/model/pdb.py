@@ -1,9 +1,8 @@
 """PodDisruptionBudget, of policy/v1."""
 
+from intact.model.amounts import IntOrPercent
 from intact.model.base import View
 from intact.model.meta import Condition, LabelSelector, ObjectMeta
-
-IntOrPercent = int | str
 
 
 class ManagedFields(View):

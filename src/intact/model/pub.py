@@ -4,10 +4,9 @@ from functools import cached_property
 
 import msgspec
 
+from intact.model.amounts import IntOrPercent
 from intact.model.base import View
 from intact.model.meta import Condition, LabelSelector, ObjectMeta
-
-IntOrPercent = int | str
 
 
 class TargetReference(View):

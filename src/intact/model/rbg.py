@@ -5,9 +5,9 @@ Templates and patches are kept as they came: they are passed on, not read.
 
 from typing import Any
 
+from intact.model.amounts import IntOrPercent
 from intact.model.base import View
 from intact.model.meta import Condition, ObjectMeta
-from intact.model.pub import IntOrPercent
 
 Json = dict[str, Any]
 

@@ -1,18 +1,19 @@
-"""`/healthz`, `/readyz` and `/metrics`."""
+"""Listening on an address, and what plain HTTP serves: `/healthz`, `/readyz`, `/metrics`."""
 
+import os
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from intact.operator.listening import listen
-from intact.operator.metrics import Metrics
+from intact.operator.errors import StartError
 
 Check = Callable[[], str | None]
 """None while all is well, else what is wrong."""
 
 
-def application(checks: dict[str, Check], metrics: Metrics) -> web.Application:
+def application(checks: dict[str, Check], render_metrics: Callable[[], bytes]) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
         """Alive: the event loop answers. A cluster that is away is no reason for a restart."""
         return web.Response(text="ok\n")
@@ -29,7 +30,7 @@ def application(checks: dict[str, Check], metrics: Metrics) -> web.Application:
 
     async def show_metrics(_: web.Request) -> web.Response:
         return web.Response(
-            body=metrics.render(), headers={"Content-Type": "text/plain; version=0.0.4"}
+            body=render_metrics(), headers={"Content-Type": "text/plain; version=0.0.4"}
         )
 
     app = web.Application()
@@ -48,3 +49,23 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncGenerator[
         yield await listen(runner, host, port)
     finally:
         await runner.cleanup()
+
+
+async def listen(
+    runner: web.AppRunner,
+    host: str,
+    port: int,
+    *,
+    context: ssl.SSLContext | None = None,
+    shared: bool = False,
+) -> list[str]:
+    """Returns the addresses, as port 0 takes any that is free. A shared port may be listened on by
+    several processes, among which the kernel spreads connections."""
+    site = web.TCPSite(runner, host, port, ssl_context=context, reuse_port=shared or None)
+    try:
+        await site.start()
+    except OSError as error:
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else str(error)
+        raise StartError(f"cannot listen on {host}:{port}: {reason}") from error
+    return [f"{address[0]}:{address[1]}" for address in runner.addresses]

@@ -23,11 +23,13 @@ from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
 from intact.operator.pdb.controller import PdbController
+from intact.operator.pdb.metrics import metrics_of_pdbs
 from intact.operator.pub.controller import PubController
 from intact.operator.pub.gate import Asked
 from intact.operator.pub.index import Entry
+from intact.operator.pub.metrics import metrics_of_pubs
 from intact.operator.rbg.controller import RbgController
-from intact.operator.rbg.metrics import metrics_of_groups
+from intact.operator.rbg.metrics import metrics_of_rbgs
 from intact.operator.webhook.server import Handler
 from intact.operator.workqueue_metrics import WorkqueueMetrics
 
@@ -102,24 +104,24 @@ class Metrics:
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        yield _gauge(
-            "intact_leader", "1 while this replica leads, 0 otherwise.", self._election.leads
+        yield GaugeMetricFamily(
+            "intact_leader",
+            "1 while this replica leads, 0 otherwise.",
+            value=float(self._election.leads),
         )
-        yield _counter(
+        yield CounterMetricFamily(
             "intact_leader_transitions",
             "How often this replica has begun to lead.",
-            self._election.transitions,
+            value=self._election.transitions,
         )
         yield from self._of_reflectors()
         if self._pub is not None:
-            yield from _of_budgets(self._pub)
-            yield from _of_work(self._pub)
+            yield from metrics_of_pubs(self._pub)
         yield from self._workqueues.collect()
         if self._pdb is not None:
-            yield from _of_groups(self._pdb)
-            yield from _of_disruption(self._pdb)
+            yield from metrics_of_pdbs(self._pdb)
         if self._rbg is not None:
-            yield from metrics_of_groups(self._rbg)
+            yield from metrics_of_rbgs(self._rbg)
         yield self._queues()
 
     def _queues(self) -> Metric:
@@ -161,114 +163,3 @@ class Metrics:
             restarts.add_metric(labels, reflector.stats.restarts)
             undecodable.add_metric(labels, decoders(reflector.resource).undecodable)
         yield from (objects, synced, lists, events, restarts, undecodable)
-
-
-def _of_budgets(pub: PubController) -> Iterable[Metric]:
-    modes = GaugeMetricFamily("intact_budgets", "Budgets by what they count.", labels=["mode"])
-    labels = ["namespace", "budget"]
-    total = GaugeMetricFamily(
-        "intact_budget_total_units", "Pods or groups that there should be.", labels=labels
-    )
-    available = GaugeMetricFamily(
-        "intact_budget_available_units", "Pods or groups that are available.", labels=labels
-    )
-    allowed = GaugeMetricFamily(
-        "intact_budget_allowed_units", "Pods or groups that may go now.", labels=labels
-    )
-    counted = {"pods": 0, "groups": 0}
-    for key, entry in pub.index.entries.items():
-        status = entry.budget.status
-        counted["pods" if entry.group_key is None else "groups"] += 1
-        total.add_metric(key, status.total_replicas)
-        available.add_metric(key, status.current_available)
-        allowed.add_metric(key, status.unavailable_allowed)
-    for mode, number in counted.items():
-        modes.add_metric([mode], number)
-    yield from (modes, total, available, allowed)
-
-
-def _of_work(pub: PubController) -> Iterable[Metric]:
-    commits, recounter = pub.commits, pub.recounter
-    yield _counter(
-        "intact_gate_commits", "Writes to budgets that carried admissions.", commits.commits
-    )
-    yield _counter(
-        "intact_gate_committed_admissions",
-        "Admissions stored by those writes.",
-        commits.committed,
-    )
-    yield _counter(
-        "intact_gate_conflicts",
-        "Writes that came too late and were decided again.",
-        commits.conflicts,
-    )
-    yield _counter("intact_recount_writes", "Writes of the recount to budgets.", recounter.writes)
-    yield _counter(
-        "intact_recount_conflicts",
-        "Recounts that came too late and were made again.",
-        recounter.conflicts,
-    )
-
-
-def _of_groups(pdb: PdbController) -> Iterable[Metric]:
-    """By the names of KEP-5682."""
-    scope = pdb.group_scope
-    yield _gauge(
-        "disruption_controller_pdbs_using_pod_grouping",
-        "PodDisruptionBudgets that count groups.",
-        len(scope.entries()),
-    )
-    modes = CounterMetricFamily(
-        "disruption_controller_reconciliations",
-        "Recounts of PodDisruptionBudgets, by what they count.",
-        labels=["mode"],
-    )
-    for mode, number in pdb.reconciliations.items():
-        modes.add_metric([mode], number)
-    yield modes
-    yield _counter(
-        "disruption_controller_pdb_grouping_misconfig",
-        "How often a budget that counts groups was found to be misconfigured.",
-        scope.misconfigured,
-    )
-    yield _counter(
-        "intact_group_recount_writes",
-        "Status writes to PodDisruptionBudgets that count groups.",
-        scope.writes,
-    )
-    yield _counter(
-        "intact_group_recount_conflicts",
-        "Those that came too late and were made again.",
-        scope.conflicts,
-    )
-
-
-def _of_disruption(pdb: PdbController) -> Iterable[Metric]:
-    yield _counter(
-        "intact_disruption_writes",
-        "Status writes of the disruption controller.",
-        pdb.disruption.writes,
-    )
-    yield _counter(
-        "intact_disruption_conflicts",
-        "Status writes of the disruption controller that came too late and were made again.",
-        pdb.disruption.conflicts,
-    )
-    yield _counter(
-        "intact_disruption_other_writes",
-        "Status writes to PodDisruptionBudgets by somebody else than us and the API server.",
-        pdb.other_writers.seen,
-    )
-    yield _counter(
-        "intact_disruption_cleared_targets",
-        "Conditions DisruptionTarget that were stale and taken back.",
-        pdb.stale_targets.cleared,
-    )
-
-
-def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, text, value=float(value))
-
-
-def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
-    return CounterMetricFamily(name, text, value=value)

@@ -19,17 +19,18 @@ from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
-from intact.operator import http as health
+from intact.operator import http
 from intact.operator.errors import StartError
 from intact.operator.install.install import install
 from intact.operator.metrics import Metrics
 from intact.operator.names import LEASE
+from intact.operator.pdb import validation as pdb_validation
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.rbg import validation as rbg_validation
 from intact.operator.rbg.controller import RbgController
 from intact.operator.watch.shared import Watches
-from intact.operator.webhook.registration import (
+from intact.operator.webhook.configuration import (
     GATE_PATH,
     PDB_STATUS_PATH,
     PLACE_PATH,
@@ -79,13 +80,13 @@ async def run(options: Options) -> None:
                 raise StartError(f"cannot install: {error}") from error
         identity = _identity()
         election = Election(client, options.config.namespace, LEASE, identity)
-        house = Process(client, options, election, identity)
-        app = health.application(house.checks(), house.metrics)
-        async with health.serving(app, *options.http) as addresses:
+        process = Process(client, options, election, identity)
+        app = http.application(process.checks(), process.metrics.render)
+        async with http.serving(app, *options.http) as addresses:
             log.info("serving http on %s", ", ".join(addresses))
             if "pdb" in options.controllers and options.webhook is None:
                 log.warning("%s", _NO_WEBHOOK)
-            async with _background(*house.parts()):
+            async with _background(*process.parts()):
                 await stopped.wait()
                 log.info("stopping")
 
@@ -131,7 +132,7 @@ class Process:
             self.metrics.show_pdb(self._pdb)
         if self._pdb is not None and groups:
             handlers[PDB_STATUS_PATH] = self.metrics.timed(self._pdb.status_gate.review)
-            handlers[VALIDATE_PDB_PATH] = self._pdb.validation.review
+            handlers[VALIDATE_PDB_PATH] = pdb_validation.review
         if "rbg" in options.controllers:
             self._rbg = RbgController(client, identity, now=_now, leads=lambda: election.leads)
             handlers[VALIDATE_RBG_PATH] = rbg_validation.review
@@ -168,9 +169,9 @@ class Process:
     def _budget_replicas(self) -> list[PubController | PdbController]:
         return [each for each in (self._pub, self._pdb) if each is not None]
 
-    def checks(self) -> dict[str, health.Check]:
+    def checks(self) -> dict[str, http.Check]:
         """One line of /readyz for each. Kinds that are found later are not waited for."""
-        checks: dict[str, health.Check] = {
+        checks: dict[str, http.Check] = {
             reflector.name: partial(_problem_of, reflector) for reflector in self.reflectors()
         }
         checks["lease"] = lambda: self._election.error

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from intact.model.pod import Pod
+from intact.model.pod_state import condition_of, is_gone, is_terminating
 from intact.model.rbg import BatchProgress, Coordination, Role
 from intact.rollout.batches import Mode, count, release
 from intact.rollout.coordinations import SEQUENTIAL, batching
 from intact.rollout.names import BATCH
-from intact.rollout.replicas import is_gone, replicas
+from intact.rollout.replicas import replicas
 from intact.rollout.validation import DEPLOYMENT, kind_of
 
 
@@ -88,9 +89,8 @@ def misplaced(
 
 def finds_no_node(pod: Pod) -> bool:
     return (
-        pod.metadata.deletion_timestamp is None
+        not is_terminating(pod)
         and not pod.spec.node_name
-        and any(
-            one.type == "PodScheduled" and one.status == "False" for one in pod.status.conditions
-        )
+        and (found := condition_of(pod, "PodScheduled")) is not None
+        and found.status == "False"
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from intact.model.pub import IntOrPercent
+from intact.model.amounts import IntOrPercent
 from intact.model.rbg import AffinityScheduling, Coordination, RbgSpec
 
 ROLLING_UPDATE = "RollingUpdate"

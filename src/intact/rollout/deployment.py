@@ -29,13 +29,13 @@ from fractions import Fraction
 import msgspec
 
 from intact.model.pod import Pod
+from intact.model.pod_state import is_gone
 from intact.model.rbg import Json, Role
 from intact.rollout.names import role_revision_label, workload_name
 from intact.rollout.orders import Eviction, RoleFacts, WorkloadFacts, WorkloadOrder
 from intact.rollout.places import is_updated
 from intact.rollout.plan import PlannedRole, Replica, RolePlan
 from intact.rollout.ratios import most_unavailable
-from intact.rollout.replicas import is_gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from datetime import datetime
 from fractions import Fraction
 
 from intact.model.pod import Pod
+from intact.model.pod_state import is_ready
 from intact.model.rbg import Json, Role, RoleProgress
-from intact.rollout.replicas import is_ready, ready_for
+from intact.rollout.replicas import ready_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ hold (`HELD`) comes back new, because the partition is lowered before it is let 
 from dataclasses import dataclass
 
 from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
 from intact.rollout.names import HELD, role_revision_label
 from intact.rollout.orders import RoleFacts, WorkloadFacts
 from intact.rollout.plan import PlannedRole, Replica
@@ -27,11 +28,7 @@ class Ordinals:
 
     def alive(self, ordinal: int) -> Pod | None:
         pod = self.pods.get(ordinal)
-        return pod if pod is not None and not is_going(pod) else None
-
-
-def is_going(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None
+        return pod if pod is not None and not is_terminating(pod) else None
 
 
 def is_held(pod: Pod) -> bool:
@@ -54,7 +51,7 @@ def ordinals(facts: RoleFacts, live: WorkloadFacts) -> Ordinals:
         _place(facts, live, ordinal, pods.get(ordinal)) for ordinal in range(facts.desired)
     )
     updated = sum(
-        is_updated(facts, pod) and not is_going(pod)
+        is_updated(facts, pod) and not is_terminating(pod)
         for ordinal, pod in pods.items()
         if ordinal < facts.desired
     )
@@ -68,7 +65,7 @@ def _ordinal(pod: Pod) -> int | None:
 
 def _place(facts: RoleFacts, live: WorkloadFacts, ordinal: int, pod: Pod | None) -> Replica:
     present = live.revision == facts.revision
-    if pod is None or is_going(pod):
+    if pod is None or is_terminating(pod):
         will_come = live.settled or live.partition <= ordinal < live.replicas
         held = pod is not None and is_held(pod)
         return Replica(ordinal, new=present and (will_come or held))

@@ -11,6 +11,7 @@ import msgspec
 
 from intact.model.meta import Condition
 from intact.model.rbg import RoleProgress
+from intact.model.times import parse_time, timestamp
 from intact.rollout.plan import RolePlan, State
 
 PROGRESSING = "Progressing"
@@ -27,7 +28,7 @@ def role_progress(
     if before is not None and before.since and not _moved(before, plan, updated):
         since = before.since
     state = plan.state
-    still = now - _time(since) >= timedelta(seconds=deadline)
+    still = now - parse_time(since) >= timedelta(seconds=deadline)
     if still and state not in (*_AT_REST, State.WAITING):
         state = State.STALLED
     return RoleProgress(
@@ -57,7 +58,7 @@ def _moved(before: RoleProgress, plan: RolePlan, updated: int) -> bool:
 def until_deadline(progress: Iterable[RoleProgress], deadline: int, now: datetime) -> float | None:
     """Seconds until another role may be stalled."""
     ends = [
-        (_time(one.since) + timedelta(seconds=deadline) - now).total_seconds()
+        (parse_time(one.since) + timedelta(seconds=deadline) - now).total_seconds()
         for one in progress
         if one.since and one.state in (State.UPDATING, State.ROLLING_BACK)
     ]
@@ -149,11 +150,3 @@ def refused(
         name: msgspec.structs.replace(one, waiting_for=refusals.get(name, one.waiting_for))
         for name, one in progress.items()
     }
-
-
-def timestamp(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -10,7 +10,7 @@
 import re
 from fractions import Fraction
 
-from intact.model.pub import IntOrPercent
+from intact.model.amounts import IntOrPercent
 
 _RATIO = re.compile(r"0|(100|[1-9]?[0-9])%")
 USUAL_UNAVAILABLE = Fraction(1, 4)

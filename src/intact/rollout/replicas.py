@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from intact.model.pod import Pod
+from intact.model.pod_state import condition_of, is_gone, is_ready
 from intact.model.rbg import Role
+from intact.model.times import parse_time
 from intact.rollout.names import role_revision_label
 from intact.rollout.validation import LEADER_WORKER_SET, kind_of
 
@@ -50,23 +52,10 @@ def _replica(role: Role, pods: list[Pod], size: int, counts: Callable[[Pod], boo
     return RoleReplica(tuple(pods), revisions.pop() if len(revisions) == 1 else "", ready)
 
 
-def is_ready(pod: Pod) -> bool:
-    return pod.status.phase == "Running" and any(
-        condition.type == "Ready" and condition.status == "True"
-        for condition in pod.status.conditions
-    )
-
-
 def ready_for(pod: Pod, now: datetime) -> float:
     """Seconds since when the pod is ready; less than none if it is not."""
     if not is_ready(pod):
         return -1
-    [since] = [one.last_transition_time for one in pod.status.conditions if one.type == "Ready"]
-    return (now - datetime.fromisoformat(since)).total_seconds() if since else float("inf")
-
-
-def is_gone(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None or pod.status.phase in (
-        "Succeeded",
-        "Failed",
-    )
+    ready = condition_of(pod, "Ready")
+    since = ready.last_transition_time if ready is not None else None
+    return (now - parse_time(since)).total_seconds() if since else float("inf")

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 
+from intact.model.amounts import divide_up
 from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
 from intact.model.rbg import Coordination, Json, RoleBasedGroup, RoleProgress
 from intact.model.role_workload import ControllerRevision
 from intact.rollout import deployment as deployments
@@ -30,7 +32,7 @@ from intact.rollout.coordinations import (
 )
 from intact.rollout.names import REVISION, role_revision_label, workload_name
 from intact.rollout.orders import Eviction, RoleFacts, RolloutStep, WorkloadOrder
-from intact.rollout.places import Ordinals, groups, is_going, is_updated, ordinals
+from intact.rollout.places import Ordinals, groups, is_updated, ordinals
 from intact.rollout.plan import Plan, PlannedRole, RolePlan, Rules
 from intact.rollout.progress import DEADLINE, STALLED, events, role_progress, until_deadline
 from intact.rollout.ratios import most_unavailable, parse
@@ -211,7 +213,7 @@ def _leader_worker_set(rollout: _Rollout, name: str, plan: RolePlan | None) -> W
     at_once = most_unavailable(rollout.rules.max_unavailable, facts.desired)
     if plan is None or not facts.workloads:
         own = workload_name(rollout.group.metadata.name, name)
-        old = any(not is_updated(facts, pod) and not is_going(pod) for pod in facts.pods)
+        old = any(not is_updated(facts, pod) and not is_terminating(pod) for pod in facts.pods)
         held_from = facts.desired if old else 0
         return WorkloadOrder(own, facts.role, facts.revision, facts.desired, held_from)
     live = facts.workloads[0]
@@ -266,10 +268,10 @@ def _labels(rollout: _Rollout, plan: Plan) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in plan.roles:
         facts = rollout.facts[name]
-        pods = [pod for pod in facts.pods if is_updated(facts, pod) and not is_going(pod)]
+        pods = [pod for pod in facts.pods if is_updated(facts, pod) and not is_terminating(pod)]
         due = len(pods)
         if plan.roles[name].started >= plan.roles[name].desired:
-            due = -(-share.numerator * len(pods) // share.denominator)
+            due = divide_up(share.numerator * len(pods), share.denominator)
         pods.sort(key=_newest_first)
         labelled = sum(pod.metadata.labels.get(REVISION) == target for pod in pods)
         for pod in pods:

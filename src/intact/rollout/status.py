@@ -6,8 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from intact.budget.pub.conditions import merge
-from intact.budget.pub.decision import timestamp
+from intact.model.conditions import merge
 from intact.model.meta import Condition
 from intact.model.pod import Pod
 from intact.model.rbg import (
@@ -20,6 +19,7 @@ from intact.model.rbg import (
     RoleProgress,
     RoleStatus,
 )
+from intact.model.times import timestamp
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, type_of
 from intact.rollout.plan import State
 from intact.rollout.replicas import replicas

@@ -5,11 +5,11 @@ ask; the rules across fields are only here. An update is not refused for what wa
 group that slipped in must stay editable.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 
+from intact.model.amounts import IntOrPercent, divide_up
 from intact.model.field_error import FieldError
-from intact.model.pub import IntOrPercent
+from intact.model.labels import is_dns_label, is_label_key
 from intact.model.rbg import Coordination, RbgSpec, Role, RoleBasedGroup
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
@@ -32,10 +32,6 @@ DEPLOYMENT = ("apps/v1", "Deployment")
 LEADER_WORKER_SET = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
 ON_FAILURE = ("Pause", "Rollback")
 
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LABEL_KEY = re.compile(
-    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-)
 _KINDS = (
     "must be StatefulSet or Deployment of apps/v1, or LeaderWorkerSet of "
     "leaderworkerset.x-k8s.io/v1"
@@ -73,7 +69,7 @@ def _errors(group: RoleBasedGroup) -> Iterator[FieldError]:
 
 def _name(group: RoleBasedGroup) -> Iterator[FieldError]:
     name = group.metadata.name
-    if name and not _DNS_LABEL.fullmatch(name):
+    if name and not is_dns_label(name):
         message = "must be a DNS label: Services and pods are named after it"
         yield FieldError("metadata.name", name, message)
 
@@ -94,7 +90,7 @@ def _roles(group: RoleBasedGroup) -> Iterator[FieldError]:
 
 
 def _role_name(group: str, role: Role, path: str) -> Iterator[FieldError]:
-    if not _DNS_LABEL.fullmatch(role.name):
+    if not is_dns_label(role.name):
         yield FieldError(f"{path}.name", role.name, "must be a DNS label, such as prefill")
     if len(role.name) > LONGEST_ROLE:
         message = f"has {len(role.name)} characters, and {LONGEST_ROLE} are the most"
@@ -161,7 +157,7 @@ def _dependencies(spec: RbgSpec) -> Iterator[FieldError]:
 
 
 def _coordination(spec: RbgSpec, each: Coordination, path: str) -> Iterator[FieldError]:
-    if not _DNS_LABEL.fullmatch(each.name) or len(each.name) > 63:
+    if not is_dns_label(each.name) or len(each.name) > 63:
         yield FieldError(f"{path}.name", each.name, "must be a DNS label, such as prefill-decode")
     known = {role.name for role in spec.roles}
     for at, name in enumerate(each.roles):
@@ -246,7 +242,7 @@ def _way_forward(
         if found >= need or (role.replicas is None and parse(ratio)):
             continue
         unit = "one" if need == 1 else f"a batch of {need}"
-        least = -(-100 * need // replicas)
+        least = divide_up(100 * need, replicas)
         message = (
             f"of the {replicas} replicas of the role {role.name} {found} could be unavailable, too "
             f"few for {unit} to be updated: it takes {min(least, 100)}%"
@@ -262,7 +258,7 @@ def _affinity(spec: RbgSpec, each: Coordination, path: str) -> Iterator[FieldErr
         message = f"rules of a {ROLLING_UPDATE} are not for {AFFINITY_SCHEDULING}; make another one"
         yield FieldError(path, None, message)
     path = f"{path}.affinityScheduling"
-    if not _LABEL_KEY.fullmatch(rules.topology_key):
+    if not is_label_key(rules.topology_key):
         message = "must be a label of nodes, such as kubernetes.io/hostname"
         yield FieldError(f"{path}.topologyKey", rules.topology_key, message)
     if rules.batch_mode and rules.batch_mode not in (SEQUENTIAL, PARALLEL):

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
 from intact.rollout.names import HELD
 from intact.rollout.orders import RoleFacts, WorkloadFacts, WorkloadOrder, template_of
-from intact.rollout.places import is_going, is_held, is_updated
+from intact.rollout.places import is_held, is_updated
 from intact.rollout.plan import State
 from intact.rollout.revisions import hash_of
 from tests.unit.rollout.scene import Scene, pod
@@ -64,7 +65,7 @@ class StatefulSet:
                 revision = self.template if ordinal >= self.partition else self.current
                 self.pods[ordinal] = pod(self.role, ordinal, revision, ready=False)
         for ordinal, one in sorted(self.pods.items(), reverse=True):
-            outdated = self.revision(one) != self.template and not is_going(one)
+            outdated = self.revision(one) != self.template and not is_terminating(one)
             assert not (outdated and ordinal >= self.partition), "it deletes a pod by itself"
         if all(self.revision(one) == self.template for one in self.pods.values()) and all(
             self.is_ready(one) for one in self.pods.values()
@@ -79,7 +80,7 @@ class StatefulSet:
 
     @staticmethod
     def is_ready(one: Pod) -> bool:
-        return one.status.conditions[0].status == "True" and not is_going(one)
+        return one.status.conditions[0].status == "True" and not is_terminating(one)
 
     def evict(self, ordinal: int, *, held: bool) -> None:
         one = self.pods[ordinal]
@@ -89,7 +90,7 @@ class StatefulSet:
             del self.pods[ordinal]
 
     def let_go(self, ordinal: int) -> None:
-        if is_going(self.pods[ordinal]):
+        if is_terminating(self.pods[ordinal]):
             del self.pods[ordinal]
         else:
             self.pods[ordinal] = _changed(self.pods[ordinal], going=False, held=False)
@@ -101,7 +102,7 @@ class StatefulSet:
             ordinal,
             self.revision(one),
             ready=ready,
-            going=is_going(one),
+            going=is_terminating(one),
             held=is_held(one),
         )
 
@@ -205,14 +206,14 @@ def test_whatever_happens_it_ends_with_everything_new(data: st.DataObject) -> No
         elif one.pods:
             ordinal = data.draw(st.sampled_from(sorted(one.pods)))
             if happening == "drain":
-                if not is_going(one.pods[ordinal]):
+                if not is_terminating(one.pods[ordinal]):
                     one.evict(ordinal, held=False)
             else:
                 one.become(ordinal, ready=happening == "ready")
     for _ in range(200):
         for one in world.sets.values():
             for ordinal in one.pods:
-                if not is_going(one.pods[ordinal]):
+                if not is_terminating(one.pods[ordinal]):
                     one.become(ordinal, ready=True)
         if world.step(evictions=100) and _done(world):
             return

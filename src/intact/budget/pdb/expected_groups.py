@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_sources import Definitions, Family, expected_of
-from intact.budget.pdb.pods import parse_time
-from intact.budget.pub.decision import timestamp
 from intact.model.group_ledger import GroupLedger
 from intact.model.meta import OwnerReference
+from intact.model.times import parse_time, timestamp_after
 
 ABSENT = timedelta(minutes=2)
 """How long a group without pods is expected back."""
@@ -60,7 +59,7 @@ def _absent(
             continue
         family, controller = counts.vanished.get(group, (None, None))
         told = families[family] if family is not None else None
-        since = before.absent.get(group, timestamp(now))
+        since = before.absent.get(group, timestamp_after(now))
         if now >= parse_time(since) + ABSENT:
             counts.forget(group)
         elif family is not None and told is not None:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from intact.budget.pdb.group_counts import GroupCounts
-from intact.budget.pdb.group_sources import explain_missing
 from intact.budget.pdb.pods import DISRUPTION_ALLOWED, SYNC_FAILED
 from intact.budget.pdb.scope import scope_of
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
+from intact.model.listing import listed
 from intact.model.meta import Condition
 from intact.model.pdb import PodDisruptionBudget
 
@@ -48,7 +48,7 @@ def _allowed(reason: str, message: str, status: str = "False") -> Condition:
 def undefined_text(counts: GroupCounts) -> str:
     return (
         "nobody says how many pods these groups need, their PodGroup, Workload or LeaderWorkerSet "
-        f"is not there or has no gang policy: {explain_missing(counts.undefined)}"
+        f"is not there or has no gang policy: {listed(sorted(counts.undefined))}"
     )
 
 
@@ -60,13 +60,13 @@ def budget_configured(
     if counts.unreferenced:
         message = (
             f"The PDB scope is set to '{scope_of(budget)}', but pods are missing the workload "
-            f"reference: {explain_missing(counts.unreferenced.values())}"
+            f"reference: {listed(sorted(counts.unreferenced.values()))}"
         )
         return _configured(MISSING_WORKLOAD_REFERENCE, message, status="False")
     if len(counts.workloads) > 1:
         message = (
             "the pods are of several workloads, whose groups are counted together: "
-            f"{explain_missing(counts.workloads)}"
+            f"{listed(sorted(counts.workloads))}"
         )
         return _configured(MULTIPLE_WORKLOADS_DETECTED, message)
     return _configured(VALID_CONFIG, "")

@@ -17,9 +17,10 @@ from intact.budget.pdb.group_sources import (
     define,
     reference_of,
 )
-from intact.budget.pdb.pod_counts import controller_of, is_healthy
+from intact.budget.pdb.pod_counts import is_healthy
 from intact.model.meta import OwnerReference
 from intact.model.pod import Pod
+from intact.model.pod_state import controller_of, is_terminating
 
 K = TypeVar("K")
 
@@ -91,7 +92,7 @@ class GroupCounts:
         meta = pod.metadata
         self.version = max(self.version, int(meta.resource_version or 0))
         changed = False
-        if meta.deletion_timestamp is not None and (moment := evicted_at(pod)):
+        if is_terminating(pod) and (moment := evicted_at(pod)):
             seen = Seen(meta.uid, moment)
             changed = self.evicted.get(meta.name) != seen
             self.evicted[meta.name] = seen

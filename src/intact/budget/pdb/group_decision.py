@@ -36,11 +36,13 @@ from intact.budget.pdb.group_conditions import (
 from intact.budget.pdb.group_counts import Counted
 from intact.budget.pdb.group_recount import may_go
 from intact.budget.pdb.group_settings import check_settings, rules_of
-from intact.budget.pdb.group_sources import explain_missing
-from intact.budget.pdb.pods import DISRUPTION_ALLOWED, parse_time, set_condition
+from intact.budget.pdb.pods import DISRUPTION_ALLOWED
+from intact.model.conditions import merge
 from intact.model.group_ledger import GroupLedger, GroupRecord
+from intact.model.listing import listed
 from intact.model.meta import Condition
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
+from intact.model.times import parse_time
 
 ALWAYS_ALLOW = "AlwaysAllow"
 
@@ -208,7 +210,7 @@ def _conditions(old: PdbStatus, ledger: GroupLedger, now: datetime) -> list[Cond
                 reason=INSUFFICIENT_REPLICAS,
                 message=insufficient_text(ledger),
             )
-            return set_condition(old.conditions, spent, now)
+            return merge(old.conditions, [spent], condition.observed_generation, now)
     return old.conditions
 
 
@@ -250,5 +252,5 @@ def _waits_for(ledger: GroupLedger) -> str:
         return "It never allows a disruption: change the budget, or scale up first."
     waiting: Mapping[str, object] = {**ledger.unavailable, **ledger.absent}
     if waiting:
-        return f"It waits for {explain_missing(waiting)} to be ready again."
+        return f"It waits for {listed(sorted(waiting))} to be ready again."
     return "It waits for groups to become ready."

@@ -28,12 +28,13 @@ from intact.budget.pdb.group_conditions import budget_configured, disruption_all
 from intact.budget.pdb.group_counts import GroupCounts, Seen
 from intact.budget.pdb.group_settings import check_settings, groups_alike, rules_of
 from intact.budget.pdb.group_sources import Definitions
-from intact.budget.pdb.pods import DELETION_TIMEOUT, desired_healthy, parse_time, set_condition
-from intact.budget.pub.availability import is_finished
+from intact.budget.pdb.pods import DELETION_TIMEOUT, desired_healthy
+from intact.model.conditions import merge
 from intact.model.group_ledger import GroupLedger, GroupRecord
-from intact.model.meta import Condition
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
+from intact.model.pod_state import is_gone
+from intact.model.times import parse_time
 
 SETTLED = timedelta(seconds=10)
 """After so long the server has surely deleted what it was allowed to evict."""
@@ -103,7 +104,7 @@ def look_again(
             continue
         if pod is not None and not stands_for(pod, at, record):
             continue
-        if pod is None or _is_going(pod) or (record and record.uid != pod.metadata.uid):
+        if pod is None or is_gone(pod) or (record and record.uid != pod.metadata.uid):
             if now < parse_time(at) + SETTLED:
                 kept[name] = at
         elif now < parse_time(at) + DELETION_TIMEOUT or not is_fresh(pod):
@@ -118,10 +119,6 @@ def _was_seen(seen: Seen | None, record: GroupRecord | None, at: str) -> bool:
     if seen is None or record is None or seen.uid != record.uid:
         return False
     return parse_time(seen.at) >= parse_time(at)
-
-
-def _is_going(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None or is_finished(pod)
 
 
 def is_current(ledger: GroupLedger, seen: str) -> bool:
@@ -174,22 +171,17 @@ def recount(
         desired_healthy=_fewest_pods(desired, counts),
         expected_pods=counts.pods,
         disrupted_pods=standing.kept,
-        conditions=_with(
-            budget,
+        conditions=merge(
+            budget.status.conditions,
+            (
+                disruption_allowed(ledger, counts, problems),
+                budget_configured(budget, counts, problems),
+            ),
+            budget.metadata.generation,
             now,
-            disruption_allowed(ledger, counts, problems),
-            budget_configured(budget, counts, problems),
         ),
     )
     return Recounted(status, ledger)
-
-
-def _with(budget: PodDisruptionBudget, now: datetime, *found: Condition) -> list[Condition]:
-    conditions, generation = budget.status.conditions, budget.metadata.generation
-    for each in found:
-        new = replace(each, observed_generation=generation)
-        conditions = set_condition(conditions, new, now)
-    return conditions
 
 
 def _has_amount(spec: PdbSpec) -> bool:

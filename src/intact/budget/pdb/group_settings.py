@@ -7,10 +7,10 @@ the budget fail closed.
 from dataclasses import dataclass
 
 from intact.budget.pdb.scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL, scope_of
-from intact.budget.pub.settings import MOST_REPLICAS, parse_total
-from intact.budget.pub.validation import is_label_key
+from intact.model.amounts import MOST_REPLICAS, parse_count
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
+from intact.model.labels import is_label_key
 from intact.model.pdb import PodDisruptionBudget
 
 GROUP_LABEL_KEY = "intact.dev/group-label-key"
@@ -35,8 +35,8 @@ def read_settings(budget: PodDisruptionBudget) -> GroupSettings:
     key = annotations.get(GROUP_LABEL_KEY, "")
     return GroupSettings(
         label_key=key if is_label_key(key) else "",
-        min_ready=parse_total(annotations.get(MIN_READY_REPLICAS, "")) or None,
-        expected=parse_total(annotations.get(EXPECTED_REPLICAS, "")),
+        min_ready=parse_count(annotations.get(MIN_READY_REPLICAS, "")) or None,
+        expected=parse_count(annotations.get(EXPECTED_REPLICAS, "")),
     )
 
 
@@ -58,7 +58,7 @@ def check_settings(budget: PodDisruptionBudget) -> list[FieldError]:
         text = annotations.get(name)
         if text is None:
             continue
-        number = parse_total(text)
+        number = parse_count(text)
         if number is None or number < least:
             message = f"{text!r} is not an integer from {least} to {MOST_REPLICAS}"
             found.append(_error(name, text, message))

@@ -13,13 +13,13 @@ A pod without any of these has no group; a group whose definition is not there, 
 many pods it needs, has no need. Both count as unhealthy.
 """  # noqa: E501
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from intact.budget.pdb.group_settings import GroupSettings
-from intact.budget.pub.settings import parse_total
+from intact.model.amounts import parse_count
 from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
 from intact.model.scheduling import (
     ControllerReference,
     GangWorkload,
@@ -98,7 +98,7 @@ def reference_of(pod: Pod, settings: GroupSettings) -> Reference | None:
         return Reference(Source.WORKLOAD, "/".join(parts), workload.name, workload.pod_group)
     key = labels.get(LWS_GROUP_KEY)
     if key:
-        size = parse_total(pod.metadata.annotations.group_size) or None
+        size = parse_count(pod.metadata.annotations.group_size) or None
         name = labels.get(LWS_NAME, "")
         return Reference(Source.LEADER_WORKER_SET, key, name, need=size)
     return None
@@ -167,7 +167,7 @@ def expected_of(family: Family, definitions: Definitions) -> int | None:
             return definitions.pod_groups_of(family.name, family.part)
         case Source.POD_GROUP:
             found = definitions.pod_group(family.name)
-            return int(found is not None and found.metadata.deletion_timestamp is None)
+            return int(found is not None and not is_terminating(found))
         case Source.WORKLOAD:
             workload = definitions.workload(family.name)
             controller = workload.spec.controller_ref if workload else None
@@ -176,11 +176,4 @@ def expected_of(family: Family, definitions: Definitions) -> int | None:
             owner = definitions.leader_worker_set(family.name) if family.name else None
             if owner is None:
                 return None
-            return 0 if owner.metadata.deletion_timestamp is not None else owner.spec.replicas
-
-
-def explain_missing(names: Iterable[str]) -> str:
-    """For a condition: some names, and how many more."""
-    found = sorted(names)
-    more = len(found) - 5
-    return ", ".join(found[:5]) + (f" and {more} more" if more > 0 else "")
+            return 0 if is_terminating(owner) else owner.spec.replicas

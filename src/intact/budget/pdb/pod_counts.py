@@ -2,6 +2,7 @@
 
 from intact.model.meta import OwnerReference
 from intact.model.pod import Pod
+from intact.model.pod_state import controller_of, has_condition, is_terminating
 
 
 class PodCounts:
@@ -62,16 +63,4 @@ class PodCounts:
 
 def is_healthy(pod: Pod) -> bool:
     """As Kubernetes counts for a PodDisruptionBudget: the phase does not matter."""
-    if pod.metadata.deletion_timestamp is not None:
-        return False
-    for condition in pod.status.conditions:
-        if condition.type == "Ready":
-            return condition.status == "True"
-    return False
-
-
-def controller_of(pod: Pod) -> OwnerReference | None:
-    for reference in pod.metadata.owner_references:
-        if reference.controller:
-            return reference
-    return None
+    return not is_terminating(pod) and has_condition(pod, "Ready")

@@ -21,9 +21,12 @@ from datetime import datetime, timedelta
 import msgspec
 
 from intact.model.amounts import desired_available
+from intact.model.conditions import merge
 from intact.model.meta import Condition
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
+from intact.model.times import parse_time
 
 DELETION_TIMEOUT = timedelta(minutes=2)
 """How long an eviction that was allowed may take to be seen."""
@@ -67,7 +70,7 @@ def look_again(
     next_check: datetime | None = None
     for name, at in disrupted.items():
         pod = find(name)
-        if pod is None or pod.metadata.deletion_timestamp is not None:
+        if pod is None or is_terminating(pod):
             continue
         expires = parse_time(at) + DELETION_TIMEOUT
         if expires < now:
@@ -95,7 +98,6 @@ def count(
         type=DISRUPTION_ALLOWED,
         status="True" if allowed else "False",
         reason=SUFFICIENT_PODS if allowed else INSUFFICIENT_PODS,
-        observed_generation=generation,
     )
     return PdbStatus(
         observed_generation=generation,
@@ -104,7 +106,7 @@ def count(
         desired_healthy=desired,
         expected_pods=expected,
         disrupted_pods=disrupted,
-        conditions=set_condition(old.conditions, condition, now),
+        conditions=merge(old.conditions, [condition], generation, now),
     )
 
 
@@ -116,23 +118,9 @@ def fail_safe(budget: PodDisruptionBudget, problem: str, now: datetime) -> PdbSt
         status="False",
         reason=SYNC_FAILED,
         message=problem,
-        observed_generation=old.observed_generation,
     )
-    conditions = set_condition(old.conditions, condition, now)
+    conditions = merge(old.conditions, [condition], old.observed_generation, now)
     return msgspec.structs.replace(old, disruptions_allowed=0, conditions=conditions)
-
-
-def set_condition(old: list[Condition], new: Condition, now: datetime) -> list[Condition]:
-    """In its place, or at the end; others stay. Its time moves only with its status."""
-    merged = list(old)
-    for place, known in enumerate(old):
-        if known.type == new.type:
-            moved = known.status != new.status or not known.last_transition_time
-            since = _time(now) if moved else known.last_transition_time
-            merged[place] = msgspec.structs.replace(new, last_transition_time=since)
-            return merged
-    merged.append(msgspec.structs.replace(new, last_transition_time=_time(now)))
-    return merged
 
 
 def is_up_to_date(old: PdbStatus, new: PdbStatus) -> bool:
@@ -154,12 +142,3 @@ def _verdict(status: PdbStatus) -> tuple[str, str, str]:
             # The message of a failure is all there is to see of it.
             return one.status, one.reason, one.message if one.reason == SYNC_FAILED else ""
     return "", "", ""
-
-
-def parse_time(text: str) -> datetime:
-    """Of the API: RFC 3339."""
-    return datetime.fromisoformat(text)
-
-
-def _time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,25 +1,11 @@
 """What budgets ask of a pod."""
 
 from intact.model.pod import Pod
+from intact.model.pod_state import is_ready, is_terminating
 
 UNAVAILABLE_LABEL_PREFIX = "unavailable-pod.kruise.io/"
 # What Go's ParseBool takes for true: OpenKruise's users have written all of these.
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-
-
-def is_terminating(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None
-
-
-def is_finished(pod: Pod) -> bool:
-    return pod.status.phase in ("Succeeded", "Failed")
-
-
-def is_ready(pod: Pod) -> bool:
-    return pod.status.phase == "Running" and any(
-        condition.type == "Ready" and condition.status == "True"
-        for condition in pod.status.conditions
-    )
 
 
 def is_marked_unavailable(pod: Pod) -> bool:
@@ -35,11 +21,3 @@ def is_available(pod: Pod) -> bool:
 def is_exempt(pod: Pod) -> bool:
     """By its annotation: counted as any other, and never held back."""
     return pod.metadata.annotations.no_protect in _TRUE
-
-
-def controller_uid(pod: Pod) -> str:
-    """The UID of the owner that controls the pod, or empty."""
-    for owner in pod.metadata.owner_references:
-        if owner.controller:
-            return owner.uid
-    return ""

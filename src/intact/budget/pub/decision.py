@@ -31,6 +31,7 @@ from enum import StrEnum
 
 import msgspec
 
+from intact.model.listing import listed
 from intact.model.pub import (
     UNREADABLE,
     ContainerMark,
@@ -39,6 +40,7 @@ from intact.model.pub import (
     PodUnavailableBudget,
     PubStatus,
 )
+from intact.model.times import parse_time, timestamp_after
 
 RECORD_LIFETIME = timedelta(seconds=30)
 """How long an admitted operation may take to be seen. After it the unit is given back."""
@@ -118,7 +120,7 @@ def decide(
     updates = operation is Operation.UPDATE
     written = _recorded(ledger, pod, operation, now)
     if record := ledger.pods.get(pod.uid):
-        stands = record.operation != Operation.UPDATE and now - _time(record.at) < RENEW_AFTER
+        stands = record.operation != Operation.UPDATE and now - parse_time(record.at) < RENEW_AFTER
         return Decision(
             True,
             Reason.RECORDED,
@@ -175,7 +177,7 @@ def _recorded(ledger: Ledger, pod: Subject, operation: Operation, now: datetime)
     record = LedgerRecord(
         name=pod.name,
         operation=known.operation if known and deleted else operation,
-        at=timestamp(now),
+        at=timestamp_after(now),
         resource_version=pod.resource_version,
         group=pod.group,
         containers=restarting | _marked_again(restarting, pod.containers or {}),
@@ -210,20 +212,11 @@ def written_out(status: PubStatus) -> PubStatus:
 
 
 def is_expired(record: LedgerRecord, now: datetime) -> bool:
-    return now - _time(record.at) >= RECORD_LIFETIME
+    return now - parse_time(record.at) >= RECORD_LIFETIME
 
 
 def expires_at(record: LedgerRecord) -> datetime:
-    return _time(record.at) + RECORD_LIFETIME
-
-
-def timestamp(moment: datetime) -> str:
-    """Kubernetes' time, which has no fractions. Rounded up: a record must not end early."""
-    return (moment + timedelta(microseconds=999_999)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    return parse_time(record.at) + RECORD_LIFETIME
 
 
 def _not_processed(budget: PodUnavailableBudget) -> str:
@@ -247,10 +240,8 @@ def _waits_for(status: PubStatus) -> str:
     if status.desired_available >= status.total_replicas > 0:
         return "It never allows a disruption: change the budget, or scale up first."
     if ledger.unavailable_groups:
-        names = ", ".join(ledger.unavailable_groups[:5])
-        more = len(ledger.unavailable_groups) - 5
-        return f"It waits for {names}{f' and {more} more' if more > 0 else ''} to be ready again."
+        return f"It waits for {listed(ledger.unavailable_groups)} to be ready again."
     if ledger.pods:
-        names = ", ".join(sorted(record.name for record in ledger.pods.values())[:5])
+        names = listed(sorted(record.name for record in ledger.pods.values()))
         return f"It waits for {names} to be replaced and ready."
     return "It waits for pods to become ready."

@@ -2,8 +2,9 @@
 
 import re
 
-from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX, is_marked_unavailable, is_ready
+from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX, is_marked_unavailable
 from intact.model.pod import ContainerStatus, Pod, ResizableContainer, ResizablePod
+from intact.model.pod_state import has_condition, is_ready
 from intact.model.pub import ContainerMark, LedgerRecord
 
 
@@ -79,10 +80,7 @@ def has_begun(record: LedgerRecord, pod: Pod) -> bool:
     """Whether the pod has what the change asked for, so that it did take place: of images its spec
     says so, of resources a condition that the kubelet sets (the store keeps no resources)."""
     images = {container.name: container.image for container in pod.spec.all_containers()}
-    resizes = any(
-        condition.type == "PodResizeInProgress" and condition.status == "True"
-        for condition in pod.status.conditions
-    )
+    resizes = has_condition(pod, "PodResizeInProgress")
     return all(
         mark.wanted == images.get(name) if mark.wanted else resizes
         for name, mark in record.containers.items()

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from intact.budget.pub import availability as pods
 from intact.budget.pub import in_place as changes
 from intact.budget.pub.counts import Counts
 from intact.budget.pub.decision import Operation, expires_at, is_expired, written_out
 from intact.model.amounts import desired_available
 from intact.model.pod import Pod
+from intact.model.pod_state import is_gone
 from intact.model.pub import Ledger, LedgerRecord, PodUnavailableBudget, PubSpec, PubStatus
 
 
@@ -67,7 +67,7 @@ def unseen(
             if int(record.resource_version or 0) > int(seen or 0):
                 kept[uid] = record
             continue
-        if pods.is_terminating(pod) or pods.is_finished(pod):
+        if is_gone(pod):
             continue
         if _is_waited_for(record, pod, late=False):
             late = is_expired(record, now) and not _is_waited_for(record, pod, late=True)

@@ -6,6 +6,7 @@ to be lived with.
 
 from enum import StrEnum
 
+from intact.model.amounts import parse_count
 from intact.model.pub import PodUnavailableBudget
 
 PROTECT_OPERATIONS = "kruise.io/pub-protect-operations"
@@ -14,7 +15,6 @@ ENFORCEMENT = "intact.dev/enforcement"
 
 KNOWN_OPERATIONS = ("DELETE", "UPDATE", "EVICT", "RESIZE")
 DEFAULT_OPERATIONS = frozenset(("DELETE", "UPDATE", "EVICT"))
-MOST_REPLICAS = 2**31 - 1
 
 
 class Enforcement(StrEnum):
@@ -43,14 +43,7 @@ def listed_operations(text: str) -> frozenset[str]:
 
 def total_override(pub: PodUnavailableBudget) -> int | None:
     """The total that stands before the workloads' scale; None if there is none."""
-    return parse_total(pub.metadata.annotations.get(PROTECT_TOTAL_REPLICAS, ""))
-
-
-def parse_total(text: str) -> int | None:
-    if not (text.isascii() and text.isdigit()):
-        return None
-    total = int(text)
-    return total if total <= MOST_REPLICAS else None
+    return parse_count(pub.metadata.annotations.get(PROTECT_TOTAL_REPLICAS, ""))
 
 
 def enforcement(pub: PodUnavailableBudget) -> Enforcement:

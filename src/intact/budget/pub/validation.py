@@ -14,16 +14,15 @@ from dataclasses import dataclass, field
 from intact.budget.pub.settings import (
     ENFORCEMENT,
     KNOWN_OPERATIONS,
-    MOST_REPLICAS,
     PROTECT_OPERATIONS,
     PROTECT_TOTAL_REPLICAS,
     Enforcement,
     listed_operations,
-    parse_total,
 )
 from intact.budget.selectors import Selector, check_selector
-from intact.model.amounts import check_amount
+from intact.model.amounts import MOST_REPLICAS, check_amount, parse_count
 from intact.model.field_error import FieldError
+from intact.model.labels import is_label_key, is_label_value
 from intact.model.meta import LabelSelector
 from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
 
@@ -91,17 +90,7 @@ def _target(target: TargetReference) -> list[FieldError]:
     return found
 
 
-_LABEL_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_LABEL_KEY = re.compile(rf"(?:(?P<prefix>{_DNS_LABEL}(\.{_DNS_LABEL})*)/)?{_LABEL_NAME}")
-_LABEL_VALUE = re.compile(rf"({_LABEL_NAME})?")
-_LONGEST_PREFIX = 253
 _NO_LABEL_KEY = "must be a label key, such as app or example.com/shard"
-
-
-def is_label_key(key: str) -> bool:
-    match = _LABEL_KEY.fullmatch(key)
-    return match is not None and len(match["prefix"] or "") <= _LONGEST_PREFIX
 
 
 def _selector(selector: LabelSelector) -> list[FieldError]:
@@ -120,7 +109,7 @@ def _selector(selector: LabelSelector) -> list[FieldError]:
     found += [
         FieldError(f"{path}.{at}", value, "must be a label value, such as web")
         for at, value in values
-        if not _LABEL_VALUE.fullmatch(value)
+        if not is_label_value(value)
     ]
     return found
 
@@ -162,7 +151,7 @@ def _annotations(annotations: dict[str, str]) -> list[FieldError]:
         message = f"{operation!r} is not one of {', '.join(KNOWN_OPERATIONS)}"
         found.append(_annotation_error(PROTECT_OPERATIONS, operations, message))
     total = annotations.get(PROTECT_TOTAL_REPLICAS)
-    if total is not None and parse_total(total) is None:
+    if total is not None and parse_count(total) is None:
         message = f"{total!r} is not an integer from 0 to {MOST_REPLICAS}"
         found.append(_annotation_error(PROTECT_TOTAL_REPLICAS, total, message))
     mode = annotations.get(ENFORCEMENT)

@@ -8,7 +8,7 @@ by a ClusterRole with the label that it gathers.
 from typing import Any
 
 from intact.operator.names import LABELS, LEASE, OPERATOR
-from intact.operator.webhook import certificates, registration
+from intact.operator.webhook import certificates, configuration
 
 Json = dict[str, Any]
 
@@ -76,7 +76,7 @@ def _cluster_rules() -> list[Json]:
         _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
         {
             **_rule("admissionregistration.k8s.io", REGISTRATIONS, [*READ, "update"]),
-            "resourceNames": [registration.NAME],
+            "resourceNames": [configuration.NAME],
         },
     ]
 

@@ -13,7 +13,7 @@ from intact.operator.install.manifests import manifests
 from intact.operator.names import LABELS, LEASE
 from intact.operator.rbg.evictions import let_go
 from intact.operator.webhook import certificates
-from intact.operator.webhook.registration import GATED_LABEL, MUTATING, NAME, REGISTRATIONS
+from intact.operator.webhook.configuration import GATED_LABEL, MUTATING, NAME, VALIDATING
 from intact.rollout.names import GROUP, HELD
 from intact.rollout.places import is_held
 
@@ -53,7 +53,7 @@ async def uninstall(
 
 
 async def _open_the_gate(client: Client, say: Say) -> None:
-    for resource in (REGISTRATIONS, MUTATING):
+    for resource in (VALIDATING, MUTATING):
         await _delete(client, resource, {"name": NAME}, say)
     gated = await client.list(NAMESPACES, labels=GATED_LABEL)
     for namespace in gated.items:

@@ -29,7 +29,7 @@ from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import PdbIndex, Tally
 from intact.operator.pdb.other_writers import OtherWriters
 from intact.operator.pdb.stale_targets import StaleTargets
-from intact.operator.pdb.status_gate import Observe, PdbStatusGate, PdbValidation
+from intact.operator.pdb.status_gate import Observe, PdbStatusGate
 from intact.operator.watch.shared import Watches
 
 _WORKERS = 32
@@ -88,7 +88,6 @@ class PdbController:
         )
         self.group_scope.attach(self.index)
         self.status_gate = PdbStatusGate(self.index, self._watches.pods, now=now, observe=observe)
-        self.validation = PdbValidation()
         self.index.on_dirty(self._mark)
         self.disruption = Disruption(
             client,

@@ -9,10 +9,11 @@ Scales come from the stores; only what is not in one (yet) is asked for.
 
 from intact.budget.pdb.pod_counts import PodCounts
 from intact.kube.store import Store
-from intact.model.meta import OwnerReference
+from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
+from intact.model.pod_state import controller_of
 from intact.model.workload import Workload
-from intact.operator.watch.owners import GroupKind, Workloads, group_of
+from intact.operator.watch.owners import GroupKind, Workloads
 
 _REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 _DEPLOYMENT: GroupKind = ("apps", "Deployment")
@@ -51,7 +52,7 @@ async def _scale_of(
     """The UID of the controller that counts, and how many pods it wants."""
     if reference.api_version.count("/") > 1:
         raise NotCounted(f"unexpected GroupVersion string: {reference.api_version}")
-    group, kind = group_of(reference.api_version), reference.kind
+    group, kind = api_group(reference.api_version), reference.kind
     if group == _OLD_GROUP and kind == "ReplicaSet":
         group = "apps"
     key = (group, kind)
@@ -75,13 +76,10 @@ async def _scale_of(
 
 
 def _deployment_of(replica_set: Workload, namespace: str, workloads: Workloads) -> Workload | None:
-    for reference in replica_set.metadata.owner_references:
-        if reference.controller:
-            if reference.kind != "Deployment" or group_of(reference.api_version) not in (
-                "apps",
-                _OLD_GROUP,
-            ):
-                return None
-            found = workloads.find(_DEPLOYMENT, namespace, reference.name)
-            return found if found is not None and found.metadata.uid == reference.uid else None
-    return None
+    above = controller_of(replica_set)
+    if above is None or above.kind != "Deployment":
+        return None
+    if api_group(above.api_version) not in ("apps", _OLD_GROUP):
+        return None
+    found = workloads.find(_DEPLOYMENT, namespace, above.name)
+    return found if found is not None and found.metadata.uid == above.uid else None

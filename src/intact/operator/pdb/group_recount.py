@@ -24,7 +24,7 @@ from intact.budget.pdb.group_recount import (
 )
 from intact.budget.pdb.group_settings import LEDGER, REPLICAS, is_of, read_settings, rules_of
 from intact.budget.pdb.group_sources import Family, Source, template_of
-from intact.budget.pdb.pods import DELETION_TIMEOUT, parse_time
+from intact.budget.pdb.pods import DELETION_TIMEOUT
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, NotFound, TooManyRequests
 from intact.kube.queue import Queue
@@ -32,23 +32,23 @@ from intact.kube.reflector import Reflector
 from intact.kube.resources import PDBS
 from intact.kube.store import Key, key_of
 from intact.model.group_ledger import GroupLedger
-from intact.model.meta import OwnerReference
+from intact.model.meta import OwnerReference, api_group
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
+from intact.model.times import parse_time
 from intact.operator.pdb.events import PdbEvents
 from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import Entry, PdbIndex
 from intact.operator.pdb.status import replicas_text, status_patch
-from intact.operator.pub.gated_namespaces import PROBE_CAUSE
 from intact.operator.watch.freshness import Behind, versions_now
 from intact.operator.watch.owners import Workloads
+from intact.operator.webhook import probe
 
 log = logging.getLogger(__name__)
 
 MANAGER = "intact-groups"
 """The field manager of these writes: by it the gate tells them from all others."""
-PROBE_MANAGER = "intact-probe"
-"""The field manager of a write that asks the gate whether it is asked."""
 _PROBE_AGAIN = 60.0
 _SOON = 0.2
 _LATER = 5.0
@@ -153,10 +153,10 @@ class GroupRecount:
                 namespace,
                 subresource="status",
                 dry_run=True,
-                field_manager=PROBE_MANAGER,
+                field_manager=probe.NAME,
             )
         except TooManyRequests as answer:
-            if not answer.has_cause(PROBE_CAUSE):
+            if not answer.has_cause(probe.CAUSE):
                 raise
             self._gated_until = now + timedelta(seconds=_PROBE_AGAIN)
             self._complained = False
@@ -242,8 +242,8 @@ class GroupRecount:
         """Whether the controller of a group is there, and wants pods."""
         found = self._workloads.by_uid(controller.uid)
         if found is None:
-            group = controller.api_version.rpartition("/")[0]
-            return (group, controller.kind) not in self._workloads.reflectors
+            kind = (api_group(controller.api_version), controller.kind)
+            return kind not in self._workloads.reflectors
         workload = found[1]
         return workload.metadata.deletion_timestamp is None and workload.spec.replicas != 0
 
@@ -351,7 +351,7 @@ def _misconfigured(status: PdbStatus) -> str:
 def _same(old: Any, new: Any) -> bool:
     if old is None or new is None:
         return False
-    going = [each.metadata.deletion_timestamp is not None for each in (old, new)]
+    going = [is_terminating(each) for each in (old, new)]
     return bool(old.spec == new.spec and going[0] == going[1])
 
 

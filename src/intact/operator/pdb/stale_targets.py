@@ -10,14 +10,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from intact.budget.pdb.pods import DELETION_TIMEOUT, parse_time
-from intact.budget.pub import availability as pod_facts
+from intact.budget.pdb.pods import DELETION_TIMEOUT
 from intact.kube.client import Client, PatchType
 from intact.kube.errors import Conflict, NotFound
 from intact.kube.queue import Queue
 from intact.kube.resources import untyped
 from intact.kube.store import Key, Store, key_of
 from intact.model.pod import Pod
+from intact.model.pod_state import is_gone
+from intact.model.times import parse_time, timestamp
 
 CONDITION = "DisruptionTarget"
 _BY_KUBELET = "TerminationByKubelet"
@@ -81,7 +82,7 @@ class StaleTargets:
             "status": "False",
             "reason": None,
             "message": None,
-            "lastTransitionTime": self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lastTransitionTime": timestamp(self._now()),
         }
         if "observedGeneration" in condition:
             cleared["observedGeneration"] = meta.get("generation", 0)
@@ -101,7 +102,7 @@ class StaleTargets:
 
 
 def _is_target(pod: Pod) -> bool:
-    if pod_facts.is_terminating(pod) or pod_facts.is_finished(pod):
+    if is_gone(pod):
         return False
     for condition in pod.status.conditions:
         if condition.type == CONDITION:

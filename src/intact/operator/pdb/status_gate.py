@@ -1,15 +1,13 @@
-"""Admission of PodDisruptionBudgets that count groups: of their status, and of themselves.
+"""The gate of PodDisruptionBudgets that count groups: the admission of their status.
 
 Reached only by budgets with the label (see the registrations). Nothing is asked of the API server
 here: pods and definitions come from stores, the ledger from the budget that is being written.
 """
 
 import asyncio
-import base64
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -30,22 +28,20 @@ from intact.budget.pdb.group_recount import (
     recorded_uids,
     stands_for,
 )
-from intact.budget.pdb.group_settings import LEDGER, REPLICAS, check_settings, rules_of
+from intact.budget.pdb.group_settings import LEDGER, REPLICAS, rules_of
 from intact.budget.pdb.pod_counts import is_healthy
-from intact.budget.pdb.scope import counts_pods
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PDBS
-from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
+from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse, read_request
 from intact.model.base import View
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
-from intact.operator.pdb.group_recount import MANAGER, PROBE_MANAGER, annotations_of
+from intact.model.pod_state import is_terminating
+from intact.operator.pdb.group_recount import MANAGER, annotations_of
 from intact.operator.pdb.index import PdbIndex
 from intact.operator.pdb.status import status_fields
-from intact.operator.pub.gate import ALLOWED, denied
-from intact.operator.pub.gated_namespaces import PROBE_CAUSE
-from intact.operator.webhook.responses import invalid
+from intact.operator.webhook import probe
+from intact.operator.webhook.responses import ALLOWED, PROBED, Operations, denied, patched
 
 log = logging.getLogger(__name__)
 
@@ -74,23 +70,23 @@ class PdbStatusGate:
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview of a status that is being written."""
-        request = _REQUEST.decode(raw)
+        request = read_request(raw)
         manager = _OPTIONS.decode(request.options).field_manager
-        if manager == PROBE_MANAGER:
-            return denied("the gate is here", PROBE_CAUSE)
+        if manager == probe.NAME:
+            return PROBED
         old, new = _BUDGET.decode(request.old_object), _BUDGET.decode(request.object)
         if old.metadata.resource_version != new.metadata.resource_version:
             return ALLOWED  # a conflict, as the server itself will find; or it asks again
         if manager == MANAGER:
             return ALLOWED
         if request.user_info.username != API_SERVER:
-            return _patched(_undone(request))
+            return patched(_undone(request))
         verdict = await self._decide(old, new)
         self._observe(verdict)
         if not verdict.allowed:
             log.info("%s/%s: %s", request.namespace, request.name, verdict.message)
-            return denied(verdict.message, "DisruptionBudget")
-        return _patched(_stored(new, verdict))
+            return denied(verdict.message)
+        return patched(_stored(new, verdict))
 
     async def _decide(self, old: PodDisruptionBudget, new: PodDisruptionBudget) -> Verdict:
         ledger = read_ledger(old.metadata.annotations.get(LEDGER, ""))
@@ -133,7 +129,7 @@ class PdbStatusGate:
             pod = self._pods.store.get(meta.namespace, name)
             if pod is None or pod.metadata.uid not in entry.members:
                 return f"pod {name} is not known here yet"
-            if pod.metadata.deletion_timestamp is not None:
+            if is_terminating(pod):
                 # The server does not ask about these: it means another pod, or an earlier moment.
                 return f"pod {name} is going already"
         return ""
@@ -169,22 +165,6 @@ class PdbStatusGate:
         return decide(old, ledger, subject, live, self._now())
 
 
-class PdbValidation:
-    """Bad values of the label and the annotations are refused with their names."""
-
-    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
-        request = _REQUEST.decode(raw)
-        budget = _BUDGET.decode(request.object)
-        if counts_pods(budget):
-            return ALLOWED
-        errors = check_settings(budget)
-        if errors:
-            return AdmissionResponse(
-                allowed=False, status=invalid(PDBS, request.name or budget.metadata.name, errors)
-            )
-        return ALLOWED
-
-
 class _WriteOptions(View):
     field_manager: str = ""
 
@@ -200,11 +180,9 @@ class _RawBudget(View):
     status: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_REQUEST = msgspec.json.Decoder(AdmissionRequest)
 _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
 _OPTIONS = msgspec.json.Decoder(_WriteOptions)
 _RAW = msgspec.json.Decoder(_RawBudget)
-Operations = list[dict[str, Any]]
 _OURS = (LEDGER, REPLICAS)
 
 
@@ -252,8 +230,3 @@ def _annotate(annotations: dict[str, str], wanted: dict[str, str | None]) -> Ope
         elif text is None and key in annotations:
             operations.append({"op": "remove", "path": path})
     return operations
-
-
-def _patched(operations: Operations) -> AdmissionResponse:
-    patch = base64.b64encode(msgspec.json.encode(operations)).decode()
-    return AdmissionResponse(allowed=True, patch=patch, patch_type="JSONPatch")

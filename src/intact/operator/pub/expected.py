@@ -4,9 +4,11 @@ from intact.budget.pub.recount import Expectation
 from intact.budget.pub.settings import total_override
 from intact.kube.client import Client
 from intact.kube.errors import Forbidden, KubeError, NotFound
+from intact.model.meta import api_group
+from intact.model.pod_state import is_terminating
 from intact.model.workload import Workload
 from intact.operator.pub.index import Entry, PubIndex
-from intact.operator.watch.owners import GroupKind, Workloads, group_of, scales_in_groups
+from intact.operator.watch.owners import GroupKind, Workloads, scales_in_groups
 
 
 class Expectations:
@@ -40,7 +42,7 @@ class Expectations:
         owners = self._index.owner_uids(entry)
         target = entry.budget.spec.target_ref
         if target is not None:  # it counts also while it has no pods
-            kind = (group_of(target.api_version), target.kind)
+            kind = (api_group(target.api_version), target.kind)
             found = self._workloads.find(kind, entry.key[0], target.name)
             counts = not scales_in_groups(kind) or entry.group_key is not None
             if found is not None and counts and found.metadata.uid not in owners:
@@ -58,7 +60,7 @@ class Expectations:
         kind, workload = found
         if not self._workloads.has_scale(kind):
             tally.pods += present
-            if workload.metadata.deletion_timestamp is not None:
+            if is_terminating(workload):
                 tally.released.append(uid)
             return
         wanted = await self._workloads.replicas(kind, workload)

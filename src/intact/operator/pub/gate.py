@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from intact.budget.pub import availability as pod_facts
-from intact.budget.pub import in_place as changes
+from intact.budget.pub import in_place
+from intact.budget.pub.availability import is_available, is_exempt
 from intact.budget.pub.decision import Decision, Operation, Subject
 from intact.budget.pub.settings import Enforcement, enforcement, protected_operations
 from intact.kube.client import Client
@@ -20,20 +20,19 @@ from intact.kube.errors import KubeError, NotFound
 from intact.kube.events import EventRecorder, reference_to
 from intact.kube.resources import PODS, PUBS
 from intact.kube.store import Store
-from intact.model.admission import AdmissionRequest, AdmissionResponse
+from intact.model.admission import AdmissionRequest, AdmissionResponse, read_request
 from intact.model.namespace import Namespace
 from intact.model.pod import Pod, ResizablePod
+from intact.model.pod_state import is_gone, is_terminating
 from intact.model.pub import ContainerMark
-from intact.model.status import Status, StatusCause, StatusDetails
 from intact.operator.pub.commits import Commits
-from intact.operator.pub.gated_namespaces import PROBE_CAUSE, PROBE_NAME
 from intact.operator.pub.index import Entry, PubIndex
 from intact.operator.watch.owners import Chain, Workloads
+from intact.operator.webhook import probe
+from intact.operator.webhook.responses import ALLOWED, PROBED, denied
 
 log = logging.getLogger(__name__)
 
-CAUSE = "DisruptionBudget"
-ALLOWED = AdmissionResponse(allowed=True)
 _TRUSTED = 1.0
 """Seconds for which a name surely stands for the pod that was read, or for one that is not ready.
 An eviction goes by the name alone."""
@@ -95,25 +94,25 @@ class Gate:
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview."""
-        request = _REQUEST.decode(raw)
-        if request.sub_resource == "eviction" and request.name == PROBE_NAME:
-            return denied("the gate is here", PROBE_CAUSE)
+        request = read_request(raw)
+        if request.sub_resource == "eviction" and request.name == probe.NAME:
+            return PROBED
         begun = _monotonic()
         try:
             answer = await self._judge(request)
         except KubeError as error:
-            return denied(f"The gate cannot read from the API server now: {error}", CAUSE)
+            return denied(f"The gate cannot read from the API server now: {error}")
         if (
             request.sub_resource == "eviction"
             and answer.allowed
             and _monotonic() > begun + _TRUSTED
         ):
-            return denied("It took too long to decide, the pod may be another one now", CAUSE)
+            return denied("It took too long to decide, the pod may be another one now")
         return answer
 
     async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
         asked = await self._understand(request)
-        if asked is None or pod_facts.is_exempt(asked.pod):
+        if asked is None or is_exempt(asked.pod):
             return ALLOWED
         if self._is_ending(request.namespace):
             return ALLOWED
@@ -133,13 +132,13 @@ class Gate:
         new = _POD.decode(request.object)
         asked = Asked(Operation.UPDATE, old, request.dry_run, user)
         if request.sub_resource == "resize":
-            resized = changes.restarting_resizes(
+            resized = in_place.restarting_resizes(
                 _RESIZED.decode(request.old_object), _RESIZED.decode(request.object)
             )
-            marks = changes.mark_containers(old, resized)
+            marks = in_place.mark_containers(old, resized)
             return replace(asked, containers=marks, resize=True) if marks else None
-        marks = changes.restarted_containers(old, new)
-        if not (marks or changes.is_newly_marked(old, new) or changes.ends_sooner(old, new)):
+        marks = in_place.restarted_containers(old, new)
+        if not (marks or in_place.is_newly_marked(old, new) or in_place.ends_sooner(old, new)):
             return None
         return replace(asked, containers=marks)
 
@@ -153,11 +152,11 @@ class Gate:
 
     def _is_ending(self, namespace: str) -> bool:
         known = self._namespaces.get("", namespace)
-        return known is not None and known.metadata.deletion_timestamp is not None
+        return known is not None and is_terminating(known)
 
     async def _answer(self, asked: Asked) -> AdmissionResponse:
         claims = await self._claims(asked)
-        if asked.operation is not Operation.DELETE and not pod_facts.is_available(asked.pod):
+        if asked.operation is not Operation.DELETE and not is_available(asked.pod):
             claims = await self._confirm(asked, claims)
         warnings: list[str] = []
         spending: list[Claim] = []
@@ -213,7 +212,7 @@ class Gate:
         self._tell(asked, claim.entry, decision, claim.mode)
         if claim.mode is Enforcement.WARN:
             warnings.append(decision.message)
-        return denied(decision.message, CAUSE) if claim.mode is Enforcement.ENFORCE else None
+        return denied(decision.message) if claim.mode is Enforcement.ENFORCE else None
 
     async def _chain(self, pod: Pod) -> Chain:
         """The owners above a pod. One that is too new for its store is asked for: a budget that
@@ -258,7 +257,6 @@ class _Eviction(msgspec.Struct, rename="camel"):
     delete_options: _DeleteOptions | None = None
 
 
-_REQUEST = msgspec.json.Decoder(AdmissionRequest)
 _POD = msgspec.json.Decoder(Pod)
 _RESIZED = msgspec.json.Decoder(ResizablePod)
 _EVICTION = msgspec.json.Decoder(_Eviction)
@@ -271,8 +269,8 @@ def _subject(asked: Asked, entry: Entry, chain: Chain) -> Subject:
         name=pod.metadata.name,
         uid=pod.metadata.uid,
         resource_version=pod.metadata.resource_version,
-        available=pod_facts.is_available(pod),
-        ended=pod_facts.is_terminating(pod) or pod_facts.is_finished(pod),
+        available=is_available(pod),
+        ended=is_gone(pod),
         group=pod.metadata.labels.get(key) if key is not None else None,
         owners=tuple(owner.uid for owner in chain.owners),
         containers=asked.containers,
@@ -281,17 +279,3 @@ def _subject(asked: Asked, entry: Entry, chain: Chain) -> Subject:
 
 def _monotonic() -> float:
     return asyncio.get_running_loop().time()
-
-
-def denied(message: str, cause: str) -> AdmissionResponse:
-    """As the Eviction API denies."""
-    return AdmissionResponse(
-        allowed=False,
-        status=Status(
-            status="Failure",
-            code=429,
-            reason="TooManyRequests",
-            message=message,
-            details=StatusDetails(causes=[StatusCause(reason=cause, message=message)]),
-        ),
-    )

@@ -15,13 +15,13 @@ from intact.kube.queue import Queue
 from intact.kube.resources import NAMESPACES, PODS
 from intact.kube.store import Key, Store
 from intact.model.namespace import Namespace
+from intact.model.pod_state import is_terminating
 from intact.operator.pub.index import PubIndex
-from intact.operator.webhook.registration import GATED_LABEL
+from intact.operator.webhook import probe
+from intact.operator.webhook.configuration import GATED_LABEL
 
 log = logging.getLogger(__name__)
 
-PROBE_NAME = "intact-probe"
-PROBE_CAUSE = "IntactProbe"
 _AGAIN = 60.0
 """Seconds after which a gated namespace is asked about again."""
 _SOON = 0.1
@@ -48,7 +48,7 @@ class GatedNamespaces:
 
     async def reconcile(self, namespace: str) -> None:
         known = self._namespaces.get("", namespace)
-        if known is None or known.metadata.deletion_timestamp is not None:
+        if known is None or is_terminating(known):
             self._gated.discard(namespace)
             return
         wanted = self._index.has_budgets(namespace)
@@ -80,9 +80,9 @@ class GatedNamespaces:
     async def _probe(self, namespace: str) -> bool:
         """Whether the API server asks the gate. It takes a moment to hear of a new label."""
         try:
-            await self._client.evict(PODS, PROBE_NAME, namespace, dry_run=True)
+            await self._client.evict(PODS, probe.NAME, namespace, dry_run=True)
         except TooManyRequests as answer:
-            if answer.has_cause(PROBE_CAUSE):
+            if answer.has_cause(probe.CAUSE):
                 return True
             raise
         except NotFound:

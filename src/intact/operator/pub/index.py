@@ -9,13 +9,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from intact.budget.pub import availability as pod_facts
+from intact.budget.pub.availability import is_available
 from intact.budget.pub.counts import Counts, Member
 from intact.budget.selector_index import SelectorIndex
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
-from intact.model.meta import OwnerReference
+from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
+from intact.model.pod_state import is_finished, is_terminating
 from intact.model.pub import PodUnavailableBudget, PubSpec
 from intact.model.workload import Workload
 from intact.operator.pub.write_turns import Turn
@@ -25,7 +26,6 @@ from intact.operator.watch.owners import (
     GroupKind,
     Owner,
     Workloads,
-    group_of,
     scales_in_groups,
 )
 
@@ -115,7 +115,7 @@ class PubIndex:
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old
         assert pod is not None
-        if new is None or pod_facts.is_finished(new):
+        if new is None or is_finished(new):
             self._drop(pod.metadata.uid)
         elif self.has_budgets(pod.metadata.namespace):
             self._count(new)
@@ -154,9 +154,9 @@ class PubIndex:
         wanted = owner is None or not self.is_released(owner.uid)
         member = Member(
             owner=owner.uid if owner else "",
-            available=wanted and pod_facts.is_available(pod),
+            available=wanted and is_available(pod),
             group=group,
-            present=not pod_facts.is_terminating(pod),
+            present=not is_terminating(pod),
         )
         # Of a pod in the ledger everything matters: an update may end without a sign in the counts.
         if entry.counts.put(uid, member) or uid in entry.counts.ledger:
@@ -176,7 +176,7 @@ class PubIndex:
         if not levels:
             return
         for pod in self._pods.by_index("owner", uid):
-            if not pod_facts.is_finished(pod):
+            if not is_finished(pod):
                 self._count(pod)
             self._recount_owned(pod.metadata.uid, levels - 1)
         for workload in self._workloads.owned_by(uid):
@@ -190,7 +190,7 @@ class PubIndex:
                     return owner
         target = entry.budget.spec.target_ref
         if target is not None:
-            wanted = (group_of(target.api_version), target.kind)
+            wanted = (api_group(target.api_version), target.kind)
             if not scales_in_groups(wanted):
                 for owner in chain.owners:
                     if (*owner.group_kind, owner.name) == (*wanted, target.name):
@@ -317,7 +317,7 @@ class PubIndex:
         self._by_namespace.setdefault(namespace, {})[key] = None
         if spec.target_ref is not None:
             target = spec.target_ref
-            group = group_of(target.api_version)
+            group = api_group(target.api_version)
             self._workloads.learn(group, target.kind, target.api_version)
             targets = self._targets.setdefault(namespace, {})
             targets.setdefault((group, target.kind, target.name), {})[key] = None
@@ -328,7 +328,7 @@ class PubIndex:
                 if workload.metadata.namespace == namespace:
                     self._match_template(kind, None, workload)
         for pod in self._pods.by_index("namespace", namespace):
-            if not pod_facts.is_finished(pod):
+            if not is_finished(pod):
                 self._count(pod)
 
     def _workload_changed(
@@ -408,9 +408,9 @@ def _owners(workload: Workload) -> list[OwnerReference]:
 def _wants_none(workload: Workload | None) -> bool:
     if workload is None:
         return True
-    return workload.metadata.deletion_timestamp is not None or workload.spec.replicas == 0
+    return is_terminating(workload) or workload.spec.replicas == 0
 
 
 def _targets(entry: Entry, kind: GroupKind) -> bool:
     target = entry.budget.spec.target_ref
-    return target is not None and (group_of(target.api_version), target.kind) == kind
+    return target is not None and (api_group(target.api_version), target.kind) == kind

@@ -21,6 +21,7 @@ from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PODS
 from intact.kube.store import Key
+from intact.model.conditions import merge
 from intact.model.meta import Condition
 from intact.model.pod import Pod
 from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
@@ -124,8 +125,8 @@ class Recounter:
             )
         status = msgspec.structs.replace(
             status,
-            conditions=conditions.merge(
-                budget.status.conditions, wanted, budget.metadata.generation, now
+            conditions=merge(
+                budget.status.conditions, wanted, budget.metadata.generation, now, conditions.OURS
             ),
         )
         if expiry := next_expiry(records.values(), now):

@@ -5,11 +5,10 @@ import msgspec
 from intact.budget.pub.validation import validate
 from intact.kube.resources import PUBS
 from intact.kube.store import Store
-from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse
+from intact.model.admission import NULL, AdmissionResponse, read_request
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.webhook.responses import invalid
 
-_REQUEST = msgspec.json.Decoder(AdmissionRequest)
 _BUDGET = msgspec.json.Decoder(PodUnavailableBudget)
 
 
@@ -20,7 +19,7 @@ class PubValidation:
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview."""
-        request = _REQUEST.decode(raw)
+        request = read_request(raw)
         budget = _BUDGET.decode(request.object)
         old = None if request.old_object == NULL else _BUDGET.decode(request.old_object)
         others = [
@@ -30,7 +29,5 @@ class PubValidation:
         ]
         verdict = validate(budget, others, old)
         if verdict.errors:
-            return AdmissionResponse(
-                allowed=False, status=invalid(PUBS, request.name, verdict.errors)
-            )
+            return invalid(PUBS, request.name, verdict.errors)
         return AdmissionResponse(allowed=True, warnings=verdict.warnings)

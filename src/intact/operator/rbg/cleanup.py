@@ -6,6 +6,7 @@ from typing import Any
 from intact.kube.client import Client
 from intact.kube.errors import ApiError, NotFound
 from intact.kube.resources import SCALING_ADAPTERS, Resource
+from intact.model.pod_state import is_terminating
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
 from intact.model.role_workload import RoleWorkload, Service
 from intact.operator.rbg import objects
@@ -51,7 +52,7 @@ class RbgCleanup:
     ) -> Iterator[tuple[Resource[Any], RoleWorkload | Service | ScalingAdapter]]:
         for kind, reflector in self._stores.workloads.items():
             for one in self._stores.owned(reflector, group):
-                if one.metadata.deletion_timestamp is not None:
+                if is_terminating(one):
                     continue
                 role = one.metadata.labels.get(ROLE, "")
                 work = works.get(role)

@@ -8,7 +8,7 @@ from intact.operator.rbg.controller import RbgController
 from intact.operator.rbg.rollout_metrics import metrics_of_rollouts
 
 
-def metrics_of_groups(replica: RbgController) -> Iterable[Metric]:
+def metrics_of_rbgs(replica: RbgController) -> Iterable[Metric]:
     yield from _of_roles(replica)
     yield from metrics_of_rollouts(replica.stores.groups.store, replica.rollouts)
     yield CounterMetricFamily(

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from intact.kube.resources import RBGS, SCALING_ADAPTERS, Resource
+from intact.model.amounts import resolve
 from intact.model.rbg import Role, RoleBasedGroup, RolePort, RoleRollingUpdate
 from intact.model.role_workload import RoleWorkload
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
@@ -137,10 +138,7 @@ def _min_ready(role: Role) -> Json:
 def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> int:
     if order.partition is not None:
         return order.partition
-    amount = rolling.partition or 0
-    if isinstance(amount, int):
-        return amount
-    return -(-int(amount.removesuffix("%")) * order.replicas // 100)
+    return resolve(rolling.partition or 0, order.replicas)
 
 
 def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None) -> Json:

@@ -11,18 +11,18 @@ of one; two servers may choose the same at once, and the controller then evicts 
 """
 
 import asyncio
-import base64
 from typing import Any
 
 import msgspec
 
 from intact.kube.client import Client
 from intact.kube.resources import RBGS
-from intact.model.admission import AdmissionRequest, AdmissionResponse
+from intact.model.admission import AdmissionResponse, read_request
 from intact.model.base import View
 from intact.model.pod import Pod
 from intact.model.rbg import Coordination, Role, RoleBasedGroup
 from intact.operator.rbg.stores import RbgStores
+from intact.operator.webhook.responses import ALLOWED, patched
 from intact.rollout.batch_progress import pods_in_batches
 from intact.rollout.coordinations import batching
 from intact.rollout.names import BATCH, BATCHED, GROUP, GROUP_KEY, ROLE, group_key
@@ -56,7 +56,6 @@ class _NewPod(View):
     spec: _NewSpec = _NewSpec()
 
 
-_REQUEST = msgspec.json.Decoder(AdmissionRequest)
 _POD = msgspec.json.Decoder(_NewPod)
 
 
@@ -80,7 +79,7 @@ class Placement:
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview. Raises where it cannot tell: the pod's controller tries
         again."""
-        request = _REQUEST.decode(raw)
+        request = read_request(raw)
         pod = _POD.decode(request.object)
         labels = pod.metadata.labels
         group = await self._group(request.namespace, labels.get(GROUP, ""))
@@ -89,11 +88,10 @@ class Placement:
         )
         role = next((one for one in group.spec.roles if one.name == labels.get(ROLE)), None)
         if coordination is None or role is None:
-            return AdmissionResponse(allowed=True)  # of a template that is on its way out
+            return ALLOWED  # of a template that is on its way out
         number = self._batch(group, role, coordination, pod, keep=not request.dry_run)
         patch = _patch(group, coordination, pod, number, costs=kind_of(role) == DEPLOYMENT)
-        encoded = base64.b64encode(msgspec.json.encode(patch)).decode()
-        return AdmissionResponse(allowed=True, patch=encoded, patch_type="JSONPatch")
+        return patched(patch)
 
     async def _group(self, namespace: str, name: str) -> RoleBasedGroup:
         """The store may be behind, or not be there at all on a replica that has just started."""

@@ -16,6 +16,7 @@ from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue
 from intact.kube.resources import Resource
 from intact.kube.store import Key
+from intact.model.pod_state import is_terminating
 from intact.model.rbg import BatchProgress, Coordination, RoleBasedGroup, RoleProgress
 from intact.operator.rbg.apply import RbgApply
 from intact.operator.rbg.batch_repair import BatchRepair
@@ -116,9 +117,9 @@ class RbgReconciler:
         if not self._leads():
             return
         group = self._reporting.group(key)
-        if group is None or group.metadata.deletion_timestamp is not None or unworkable(group):
+        if group is None or is_terminating(group) or unworkable(group):
             await self._moves.let_go(self._stores.pods_in(key))
-        if group is None or group.metadata.deletion_timestamp is not None:
+        if group is None or is_terminating(group):
             return  # the garbage collector takes what it owns
         try:
             await self._reconcile(group)

@@ -8,6 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from intact.kube.store import Key, Store, key_of
 from intact.model.rbg import CoordinationState, RoleBasedGroup
+from intact.model.times import parse_time
 from intact.rollout.coordinations import ROLLING_UPDATE
 from intact.rollout.plan import State
 from intact.rollout.progress import PROGRESSING, overall
@@ -57,7 +58,7 @@ def _since(group: RoleBasedGroup) -> datetime | None:
     """Of a rollout that began before we looked."""
     for one in group.status.conditions:
         if one.type == PROGRESSING and one.status == "True" and one.last_transition_time:
-            return datetime.fromisoformat(one.last_transition_time)
+            return parse_time(one.last_transition_time)
     return None
 
 
@@ -89,7 +90,7 @@ def metrics_of_rollouts(groups: Store[RoleBasedGroup], times: RolloutTimes) -> I
                 progress.add_metric([*key, name], float(parts[name]))
                 seconds = 0.0
                 if role.state == State.STALLED and role.since:
-                    seconds = (times.now() - datetime.fromisoformat(role.since)).total_seconds()
+                    seconds = (times.now() - parse_time(role.since)).total_seconds()
                 stalled.add_metric([*key, name], seconds)
     duration = GaugeMetricFamily(
         "intact_rollout_duration_seconds",

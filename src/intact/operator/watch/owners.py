@@ -28,8 +28,9 @@ from intact.kube.resources import (
 )
 from intact.kube.store import Store
 from intact.model.base import View
-from intact.model.meta import ObjectMeta, OwnerReference
+from intact.model.meta import ObjectMeta, OwnerReference, api_group
 from intact.model.pod import Pod
+from intact.model.pod_state import controller_among, controller_of, controller_uid, is_terminating
 from intact.model.workload import Workload
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class Workloads:
         store: Store[Workload] = Store(
             {
                 "uid": lambda workload: [workload.metadata.uid],
-                "owner": lambda workload: [_controller_uid(workload.metadata.owner_references)],
+                "owner": lambda workload: [controller_uid(workload)],
             }
         )
         store.subscribe(lambda old, new: self._changed(kind, old, new))
@@ -137,7 +138,7 @@ class Workloads:
         the way are followed from then on."""
         namespace = pod.metadata.namespace
         owners: list[Owner] = []
-        above = _controller(pod.metadata.owner_references)
+        above = controller_of(pod)
         while above is not None and len(owners) < MOST_LEVELS:
             owner = _owner(above)
             owners.append(owner)
@@ -145,7 +146,7 @@ class Workloads:
             found = self._find(namespace, owner)
             if found is None:
                 return Chain(tuple(owners), complete=self._is_end(owner))
-            above = _controller(found)
+            above = controller_among(found)
         return Chain(tuple(owners))
 
     async def complete(self, pod: Pod) -> Chain:
@@ -154,7 +155,7 @@ class Workloads:
         owners = list(chain.owners)
         while not chain.complete and len(owners) < MOST_LEVELS:
             references = await self._ask(pod.metadata.namespace, owners[-1])
-            above = _controller(references)
+            above = controller_among(references)
             if above is None:
                 break
             owners.append(_owner(above))
@@ -245,7 +246,7 @@ class Workloads:
 
     async def replicas(self, kind: GroupKind, workload: Workload) -> int:
         """How many pods (of a LeaderWorkerSet: groups) it wants."""
-        if workload.metadata.deletion_timestamp is not None:
+        if is_terminating(workload):
             return 0
         return await self.scale(kind, workload)
 
@@ -304,22 +305,8 @@ def _as_scale(resource: Resource[Workload]) -> Resource[_Scale]:
     )
 
 
-def _controller(references: list[OwnerReference]) -> OwnerReference | None:
-    return next((reference for reference in references if reference.controller), None)
-
-
-def _controller_uid(references: list[OwnerReference]) -> str:
-    found = _controller(references)
-    return found.uid if found else ""
-
-
-def group_of(api_version: str) -> str:
-    group, slash, _ = api_version.partition("/")
-    return group if slash else ""
-
-
 def _owner(reference: OwnerReference) -> Owner:
-    return Owner(group_of(reference.api_version), reference.kind, reference.name, reference.uid)
+    return Owner(api_group(reference.api_version), reference.kind, reference.name, reference.uid)
 
 
 async def _find_resource(

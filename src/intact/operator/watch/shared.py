@@ -4,18 +4,18 @@ import asyncio
 import random
 from typing import Any
 
-from intact.budget.pub import availability as pod_facts
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
 from intact.kube.resources import NAMESPACES, PODS
 from intact.kube.store import IndexFunction, Store
 from intact.model.namespace import Namespace
 from intact.model.pod import Pod
+from intact.model.pod_state import controller_uid
 from intact.operator.watch.owners import BUILT_IN, Workloads
 
 POD_INDEXES: dict[str, IndexFunction[Pod]] = {
     "namespace": lambda pod: [pod.metadata.namespace],
-    "owner": lambda pod: [pod_facts.controller_uid(pod)],
+    "owner": lambda pod: [controller_uid(pod)],
     "uid": lambda pod: [pod.metadata.uid],
 }
 

@@ -1,23 +1,58 @@
-"""Refusing an object for what is wrong with its fields, as the API server does itself."""
+"""Answers to admission reviews, in the words of the API server itself."""
 
+import base64
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from intact.kube.resources import Resource
+from intact.model.admission import AdmissionResponse
 from intact.model.field_error import FieldError
 from intact.model.status import Status, StatusCause, StatusDetails
+from intact.operator.webhook import probe
+
+ALLOWED = AdmissionResponse(allowed=True)
+DISRUPTION_BUDGET = "DisruptionBudget"
+"""The cause of a budget's denial, as the Eviction API has it."""
+
+Operations = list[dict[str, Any]]
+"""Of a JSON patch."""
 
 
-def invalid(resource: Resource[Any], name: str, errors: Sequence[FieldError]) -> Status:
+def denied(message: str, cause: str = DISRUPTION_BUDGET) -> AdmissionResponse:
+    """As the Eviction API denies: whoever asked may ask again."""
+    causes = [StatusCause(reason=cause, message=message)]
+    status = Status(
+        status="Failure",
+        code=429,
+        reason="TooManyRequests",
+        message=message,
+        details=StatusDetails(causes=causes),
+    )
+    return AdmissionResponse(allowed=False, status=status)
+
+
+PROBED = denied(probe.MESSAGE, probe.CAUSE)
+
+
+def patched(operations: Operations) -> AdmissionResponse:
+    patch = base64.b64encode(msgspec.json.encode(operations)).decode()
+    return AdmissionResponse(allowed=True, patch=patch, patch_type="JSONPatch")
+
+
+def invalid(resource: Resource[Any], name: str, errors: Sequence[FieldError]) -> AdmissionResponse:
+    """Refuses an object for what is wrong with its fields."""
     causes = [
         StatusCause(reason="FieldValueInvalid", message=error.body, field=error.path)
         for error in errors
     ]
     text = "; ".join(str(error) for error in errors)
-    return Status(
+    status = Status(
         status="Failure",
         code=422,
         reason="Invalid",
         message=f'{resource.kind} "{name}" is invalid: {text}',
         details=StatusDetails(name=name, group=resource.group, kind=resource.kind, causes=causes),
     )
+    return AdmissionResponse(allowed=False, status=status)

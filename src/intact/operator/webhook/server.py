@@ -15,7 +15,7 @@ from aiohttp import web
 
 from intact.model.admission import AdmissionResponse
 from intact.model.base import View
-from intact.operator.listening import listen
+from intact.operator.http import listen
 
 log = logging.getLogger(__name__)
 

@@ -9,15 +9,15 @@ from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.retry import Backoff
 from intact.operator.webhook.certificates import Certificates, service_names
-from intact.operator.webhook.registration import (
+from intact.operator.webhook.configuration import (
     MUTATING,
     Address,
-    Registration,
     ServiceAddress,
     UrlAddress,
     mutating_configuration,
-    webhook_configuration,
+    validating_configuration,
 )
+from intact.operator.webhook.registration import Registration
 from intact.operator.webhook.server import Handler, serving_webhooks
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Webhooks:
 
     def _validating(self) -> dict[str, object]:
         bundle = self.certificates.ca_bundle
-        return webhook_configuration(self._address, bundle, self._exempt, self._handlers)
+        return validating_configuration(self._address, bundle, self._exempt, self._handlers)
 
     def _mutating(self) -> dict[str, object]:
         return mutating_configuration(self._address, self.certificates.ca_bundle, self._handlers)

@@ -4,15 +4,10 @@ from typing import Any
 
 import pytest
 
-from intact.budget.pub.availability import (
-    controller_uid,
-    is_available,
-    is_exempt,
-    is_finished,
-    is_terminating,
-)
+from intact.budget.pub.availability import is_available, is_exempt
 from intact.model.meta import OwnerReference
 from intact.model.pod import Pod, PodAnnotations, PodCondition, PodMeta, PodStatus
+from intact.model.pod_state import controller_uid, is_finished, is_terminating
 
 
 def pod(

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from intact.budget.pub import conditions
+from intact.model.conditions import merge
 from intact.model.meta import Condition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,21 +23,21 @@ def test_working() -> None:
 
 def test_what_is_no_longer_wanted_goes_and_what_others_wrote_stays() -> None:
     wanted = [conditions.working(True, ""), conditions.total_unknown("no scale")]
-    first = conditions.merge([FOREIGN], wanted, 1, NOW)
+    first = merge([FOREIGN], wanted, 1, NOW, conditions.OURS)
     assert [one.type for one in first] == ["Reviewed", "Working", "TotalUnknown"]
-    second = conditions.merge(first, wanted[:1], 2, LATER)
+    second = merge(first, wanted[:1], 2, LATER, conditions.OURS)
     assert [one.type for one in second] == ["Reviewed", "Working"]
     assert second[0] == FOREIGN
 
 
 def test_the_time_moves_with_the_status_alone() -> None:
-    first = conditions.merge([], [conditions.working(False, "")], 1, NOW)
+    first = merge([], [conditions.working(False, "")], 1, NOW, conditions.OURS)
     assert first[0].last_transition_time == "2026-01-01T00:00:00Z"
-    other_reason = conditions.merge(first, [conditions.working(False, "no scale")], 2, LATER)
+    other_reason = merge(first, [conditions.working(False, "no scale")], 2, LATER, conditions.OURS)
     assert other_reason[0].reason == "TotalUnknown"
     assert other_reason[0].observed_generation == 2
     assert other_reason[0].last_transition_time == "2026-01-01T00:00:00Z"
-    other_status = conditions.merge(other_reason, [conditions.working(True, "")], 2, LATER)
+    other_status = merge(other_reason, [conditions.working(True, "")], 2, LATER, conditions.OURS)
     assert other_status[0].last_transition_time == "2026-01-01T00:01:00Z"
 
 

@@ -19,7 +19,6 @@ from intact.budget.pub.decision import (
     decide,
     expires_at,
     is_expired,
-    timestamp,
     written_out,
 )
 from intact.model.meta import ObjectMeta
@@ -32,6 +31,7 @@ from intact.model.pub import (
     PubSpec,
     PubStatus,
 )
+from intact.model.times import timestamp_after
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EVERY_OPERATION = list(Operation)
@@ -41,7 +41,7 @@ def record(
     name: str = "p0", operation: str = "DELETE", at: datetime = NOW, **more: Any
 ) -> LedgerRecord:
     return LedgerRecord(
-        name=name, operation=operation, at=timestamp(at), resource_version="7", **more
+        name=name, operation=operation, at=timestamp_after(at), resource_version="7", **more
     )
 
 
@@ -347,7 +347,7 @@ class TestAskedAgain:
         decision = ask(asked, pod(), operation)
         assert decision.reason is Reason.RECORDED
         after = stored(asked, decision).status
-        assert after.ledger.pods["uid-0"].at == timestamp(NOW)
+        assert after.ledger.pods["uid-0"].at == timestamp_after(NOW)
         assert after.unavailable_allowed == 0
 
     @pytest.mark.parametrize("operation", EVERY_OPERATION)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intact.budget.pub.counts import Counts, Member
-from intact.budget.pub.decision import RECORD_LIFETIME, timestamp
+from intact.budget.pub.decision import RECORD_LIFETIME
 from intact.budget.pub.recount import Expectation, is_current, next_expiry, recount, unseen
 from intact.model.meta import ObjectMeta
 from intact.model.pod import (
@@ -30,6 +30,7 @@ from intact.model.pub import (
     PubSpec,
     PubStatus,
 )
+from intact.model.times import timestamp_after
 
 ADMITTED = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SOON, LATE = ADMITTED + timedelta(seconds=5), ADMITTED + RECORD_LIFETIME
@@ -68,7 +69,7 @@ def record(operation: str = "DELETE", version: str = "50", **more: Any) -> Ledge
     return LedgerRecord(
         name="p",
         operation=operation,
-        at=timestamp(ADMITTED),
+        at=timestamp_after(ADMITTED),
         resource_version=version,
         **more,
     )
@@ -83,7 +84,7 @@ UPDATED = record(
 )
 MARKED = record("UPDATE")
 BOTH = record("DELETE", containers=UPDATED.containers)
-TERMINATING: dict[str, Any] = {"deletion_timestamp": timestamp(SOON)}
+TERMINATING: dict[str, Any] = {"deletion_timestamp": timestamp_after(SOON)}
 GONE = None
 
 # The record, the pod in the store, whether the record is kept soon after and once it is late.
@@ -179,7 +180,7 @@ def test_a_recount_looks_at_nothing_older_than_the_one_before(
 
 def test_the_next_record_to_outlive_its_time() -> None:
     early, later = record(), record()
-    late = LedgerRecord(name="q", operation="EVICT", at=timestamp(SOON), resource_version="1")
+    late = LedgerRecord(name="q", operation="EVICT", at=timestamp_after(SOON), resource_version="1")
     assert next_expiry([late, early, later], SOON) == ADMITTED + RECORD_LIFETIME
     assert next_expiry([early, late], LATE) == SOON + RECORD_LIFETIME
     assert next_expiry([early], LATE) is None

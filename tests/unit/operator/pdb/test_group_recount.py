@@ -12,7 +12,7 @@ from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.kube.resources import untyped
-from intact.operator.webhook.registration import IN_GROUPS
+from intact.operator.webhook.configuration import IN_GROUPS
 from intact.sandbox import Kind, Rule
 from tests.support.objects import PODS, Json
 from tests.unit.kube.simulated import simulated

@@ -16,7 +16,7 @@ from intact.kube.resources import PUBS, Resource, untyped
 from intact.kube.transport import Request, Response, Stream
 from intact.model.pub import PodUnavailableBudget, PubStatus
 from intact.operator.pub.controller import PubController
-from intact.operator.webhook.registration import GATED_LABEL
+from intact.operator.webhook.configuration import GATED_LABEL
 from intact.sandbox import Hook, Kind, MemoryApi, Rule, Scale, wall_clock
 from tests.support.objects import NAMESPACES, PODS, Json, pod
 

@@ -9,7 +9,7 @@ import pytest
 
 from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
-from intact.operator.pub.gate import CAUSE
+from intact.operator.webhook.responses import DISRUPTION_BUDGET
 from intact.sandbox import Moment, Rule
 from tests.support.objects import PDBS, PODS, Json
 from tests.unit.kube.simulated import simulated
@@ -67,7 +67,7 @@ class TestDenial:
                 await ask[how]()
             error = denied.value
             assert (error.code, error.reason) == (429, "TooManyRequests")
-            assert [cause.reason for cause in error.causes] == [CAUSE]
+            assert [cause.reason for cause in error.causes] == [DISRUPTION_BUDGET]
             assert error.retry_after is None
             assert "Pod p-1 cannot go now: budget b has 2 of 3 pods available" in str(error)
             assert "waits for p-0" in str(error)

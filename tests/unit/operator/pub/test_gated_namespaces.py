@@ -2,7 +2,7 @@
 
 import pytest
 
-from intact.operator.webhook.registration import GATED_LABEL
+from intact.operator.webhook.configuration import GATED_LABEL
 from intact.sandbox import Moment
 from tests.support.objects import NAMESPACES, PDBS
 from tests.unit.kube.simulated import simulated

@@ -20,11 +20,11 @@ from intact.kube.client import Client
 from intact.kube.errors import NotFound, TooManyRequests, Unreachable
 from intact.kube.resources import Resource
 from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
 from intact.model.status import Status
 from intact.operator.rbg.evictions import RbgEvictions
 from intact.rollout.names import role_revision_label
 from intact.rollout.orders import RoleFacts, WorkloadFacts, WorkloadOrder, template_of
-from intact.rollout.places import is_going
 from intact.rollout.plan import State
 from intact.rollout.ratios import most_unavailable, parse
 from intact.rollout.revisions import hash_of
@@ -78,7 +78,7 @@ class Deployment:
 
 
 def is_ready(one: Pod) -> bool:
-    return one.status.conditions[0].status == "True" and not is_going(one)
+    return one.status.conditions[0].status == "True" and not is_terminating(one)
 
 
 @dataclass
@@ -146,7 +146,7 @@ class World:
         there = [
             one
             for one in self.moments[deployment.pods_seen].values()
-            if _revision(one) == deployment.revision and not is_going(one)
+            if _revision(one) == deployment.revision and not is_terminating(one)
         ]
         refused = self.refused and deployment.revision == self.first
         short = len(there) if refused and len(there) < wanted else None
@@ -165,7 +165,7 @@ class World:
 
     def take(self, one: Pod) -> None:
         alive = self.pods.get(one.metadata.uid)
-        if alive is not None and not is_going(alive):
+        if alive is not None and not is_terminating(alive):
             self.become(alive, ready=is_ready(alive), going=True)
             self.check()
 
@@ -178,12 +178,12 @@ class World:
         options += [
             lambda one=one: self.become(one, ready=True)  # type: ignore[misc]
             for one in pods
-            if not is_ready(one) and not is_going(one)
+            if not is_ready(one) and not is_terminating(one)
         ]
         options += [
             lambda one=one: self.drop(one.metadata.uid)  # type: ignore[misc]
             for one in pods
-            if is_going(one)
+            if is_terminating(one)
         ]
         if self.seen < len(self.moments) - 1:
             options.append(self.see_pods)
@@ -298,7 +298,7 @@ class World:
                 self.catch_up()
                 self.work(each)
             for one in list(self.pods.values()):
-                if is_going(one):
+                if is_terminating(one):
                     self.drop(one.metadata.uid)
                 elif not is_ready(one):
                     self.become(one, ready=True)

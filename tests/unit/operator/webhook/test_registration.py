@@ -8,18 +8,18 @@ import pytest
 
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
-from intact.operator.webhook.registration import (
+from intact.operator.webhook.configuration import (
     NAME,
-    REGISTRATIONS,
-    Registration,
+    VALIDATING,
     ServiceAddress,
     UrlAddress,
-    webhook_configuration,
+    validating_configuration,
 )
+from intact.operator.webhook.registration import Registration
 from intact.sandbox import MemoryApi
 
 BUNDLE = b"a bundle"
-WANTED = webhook_configuration(UrlAddress("127.0.0.1", 9443), BUNDLE)
+WANTED = validating_configuration(UrlAddress("127.0.0.1", 9443), BUNDLE)
 
 
 def by_name(body: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -44,7 +44,7 @@ def path_of(webhook: dict[str, Any]) -> str:
 
 
 def test_only_what_is_answered_is_registered() -> None:
-    body = webhook_configuration(UrlAddress("127.0.0.1", 9443), BUNDLE, (), ["/validate/rbg"])
+    body = validating_configuration(UrlAddress("127.0.0.1", 9443), BUNDLE, (), ["/validate/rbg"])
     assert list(by_name(body)) == ["groups.intact.dev"]
 
 
@@ -54,7 +54,7 @@ def test_by_url_with_an_ipv6_address() -> None:
 
 
 def test_by_service() -> None:
-    body = webhook_configuration(ServiceAddress("ns", "gate"), BUNDLE)
+    body = validating_configuration(ServiceAddress("ns", "gate"), BUNDLE)
     for webhook in body["webhooks"]:
         service = webhook["clientConfig"]["service"]
         path = path_of(webhook)
@@ -62,7 +62,7 @@ def test_by_service() -> None:
 
 
 def test_only_labelled_namespaces_are_gated_and_some_never() -> None:
-    body = webhook_configuration(ServiceAddress("ns", "gate"), BUNDLE, ["intact-system"])
+    body = validating_configuration(ServiceAddress("ns", "gate"), BUNDLE, ["intact-system"])
     for name, webhook in by_name(body).items():
         expected = {
             "matchExpressions": [
@@ -89,18 +89,18 @@ def client() -> Client:
 async def test_it_is_created_and_then_left_alone(client: Client) -> None:
     registration = Registration(client, lambda: WANTED)
     assert await registration.ensure() is True
-    before = await client.get(REGISTRATIONS, NAME)
+    before = await client.get(VALIDATING, NAME)
     assert await registration.ensure() is False
-    assert (await client.get(REGISTRATIONS, NAME)) == before
+    assert (await client.get(VALIDATING, NAME)) == before
 
 
 async def test_a_new_bundle_is_written(client: Client) -> None:
     wanted = WANTED
     registration = Registration(client, lambda: wanted)
     await registration.ensure()
-    wanted = webhook_configuration(UrlAddress("127.0.0.1", 9443), b"another")
+    wanted = validating_configuration(UrlAddress("127.0.0.1", 9443), b"another")
     assert await registration.ensure() is True
-    found = await client.get(REGISTRATIONS, NAME)
+    found = await client.get(VALIDATING, NAME)
     assert found.webhooks == wanted["webhooks"]
 
 
@@ -133,4 +133,4 @@ async def test_a_failure_is_shown_and_tried_again(
     finally:
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
-    assert (await real(REGISTRATIONS, NAME)).webhooks == WANTED["webhooks"]
+    assert (await real(VALIDATING, NAME)).webhooks == WANTED["webhooks"]

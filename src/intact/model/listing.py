@@ -1,0 +1,12 @@
+"""Names in a sentence."""
+
+from collections.abc import Iterable
+
+_SHOWN = 5
+
+
+def listed(names: Iterable[str], most: int = _SHOWN) -> str:
+    """`a, b and 3 more`."""
+    found = list(names)
+    more = len(found) - most
+    return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")

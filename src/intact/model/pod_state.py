@@ -1,0 +1,73 @@
+"""What can be read off a pod, and off the metadata of what owns it."""
+
+from typing import Protocol
+
+from intact.model.meta import OwnerReference
+from intact.model.pod import Pod, PodCondition
+
+
+class _Deletable(Protocol):
+    @property
+    def deletion_timestamp(self) -> str | None: ...
+
+
+class Deletable(Protocol):
+    """Any object whose view has the time of its deletion."""
+
+    @property
+    def metadata(self) -> _Deletable: ...
+
+
+class _Owned(Protocol):
+    @property
+    def owner_references(self) -> list[OwnerReference]: ...
+
+
+class Owned(Protocol):
+    """Any object whose view has its owners."""
+
+    @property
+    def metadata(self) -> _Owned: ...
+
+
+def is_terminating(found: Deletable) -> bool:
+    """Its deletion was accepted; it may take a while to go."""
+    return found.metadata.deletion_timestamp is not None
+
+
+def is_finished(pod: Pod) -> bool:
+    return pod.status.phase in ("Succeeded", "Failed")
+
+
+def is_gone(pod: Pod) -> bool:
+    """Terminating or finished: it serves no more, and does not come back."""
+    return is_terminating(pod) or is_finished(pod)
+
+
+def condition_of(pod: Pod, kind: str) -> PodCondition | None:
+    return next((one for one in pod.status.conditions if one.type == kind), None)
+
+
+def has_condition(pod: Pod, kind: str) -> bool:
+    """Whether the condition is there, and true."""
+    found = condition_of(pod, kind)
+    return found is not None and found.status == "True"
+
+
+def is_ready(pod: Pod) -> bool:
+    return pod.status.phase == "Running" and has_condition(pod, "Ready")
+
+
+def controller_among(references: list[OwnerReference]) -> OwnerReference | None:
+    return next((reference for reference in references if reference.controller), None)
+
+
+def controller_of(found: Owned) -> OwnerReference | None:
+    """The owner that controls an object."""
+    return controller_among(found.metadata.owner_references)
+
+
+def controller_uid(found: Owned) -> str:
+    """The UID of the owner that controls an object, or empty."""
+    controller = controller_of(found)
+    return controller.uid if controller is not None else ""

@@ -1,0 +1,247 @@
+"""The webhook configurations: what the API server asks us about, and where.
+
+Selectors and CEL conditions keep every object without a budget from ever reaching us, so that with
+Intact down nothing else is touched.
+"""
+
+import base64
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from intact.budget.pdb.scope import POD_SCOPE, SCOPE_LABEL
+from intact.kube.resources import PDBS, PUBS, RBGS, Resource
+from intact.model.base import View
+from intact.model.meta import ObjectMeta
+from intact.operator.webhook import cel
+from intact.rollout.names import BATCHED
+
+NAME = "intact"
+GATED_LABEL = "intact.dev/gated"
+GATE_PATH = "/gate"
+VALIDATE_PUB_PATH = "/validate/pub"
+VALIDATE_PDB_PATH = "/validate/pdb"
+PDB_STATUS_PATH = "/gate/pdb-status"
+VALIDATE_RBG_PATH = "/validate/rbg"
+PLACE_PATH = "/place"
+NEVER_GATED = ("kube-system",)
+_TIMEOUT = 10
+
+Json = dict[str, Any]
+
+
+class WebhookConfiguration(View):
+    metadata: ObjectMeta
+    webhooks: list[dict[str, Any]] | None = None
+
+
+VALIDATING = Resource(
+    WebhookConfiguration,
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+MUTATING = Resource(
+    WebhookConfiguration,
+    "admissionregistration.k8s.io",
+    "v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
+    namespaced=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """The webhooks are behind a Service of the cluster."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+    def client_config(self, path: str) -> Json:
+        service = {"namespace": self.namespace, "name": self.name, "port": self.port, "path": path}
+        return {"service": service}
+
+
+@dataclass(frozen=True, slots=True)
+class UrlAddress:
+    """The webhooks are outside the cluster, where the API server can reach them."""
+
+    host: str
+    port: int
+
+    def client_config(self, path: str) -> Json:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return {"url": f"https://{host}:{self.port}{path}"}
+
+
+Address = ServiceAddress | UrlAddress
+
+IN_GROUPS = {
+    "matchExpressions": [
+        {"key": SCOPE_LABEL, "operator": "Exists"},
+        {"key": SCOPE_LABEL, "operator": "NotIn", "values": [POD_SCOPE]},
+    ]
+}
+"""PodDisruptionBudgets that count groups, or say something that nobody understands."""
+
+
+def validating_configuration(
+    address: Address,
+    ca_bundle: bytes,
+    exempt_namespaces: Iterable[str] = (),
+    served: Collection[str] | None = None,
+) -> Json:
+    """The validating webhooks. `exempt_namespaces` are never gated, whatever their labels; `served`
+    are the paths that are answered, all if it is None."""
+    exempt = sorted({*NEVER_GATED, *exempt_namespaces})
+    gated = {
+        "matchExpressions": [
+            {"key": GATED_LABEL, "operator": "In", "values": ["true"]},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exempt},
+        ]
+    }
+
+    def webhook(name: str, path: str, rule: Json, *matching: cel.Condition) -> Json:
+        found = _webhook(address, ca_bundle, name, path, rule, *matching)
+        if path == GATE_PATH:
+            # The gate writes to the ledger, but not for a dry run.
+            found |= {"namespaceSelector": gated, "sideEffects": "NoneOnDryRun"}
+        return found
+
+    return _configuration(
+        VALIDATING,
+        served,
+        [
+            webhook(
+                "pods.gate.intact.dev",
+                GATE_PATH,
+                _rule("", "v1", "pods", "DELETE", "UPDATE"),
+                cel.PRESENT,
+                cel.NOT_OF_ITS_NAMESPACE,
+                cel.DISRUPTIVE_UPDATE,
+            ),
+            webhook(
+                "evictions.gate.intact.dev", GATE_PATH, _rule("", "v1", "pods/eviction", "CREATE")
+            ),
+            webhook(
+                "resizes.gate.intact.dev",
+                GATE_PATH,
+                _rule("", "v1", "pods/resize", "UPDATE"),
+                cel.PRESENT,
+                cel.RESTARTING_RESIZE,
+            ),
+            webhook(
+                "budgets.intact.dev",
+                VALIDATE_PUB_PATH,
+                _rule(PUBS.group, PUBS.version, PUBS.plural, "CREATE", "UPDATE"),
+                cel.STAYS,
+            ),
+            {
+                **webhook(
+                    "pdbs.intact.dev",
+                    VALIDATE_PDB_PATH,
+                    _rule(PDBS.group, PDBS.version, PDBS.plural, "CREATE", "UPDATE"),
+                    cel.STAYS,
+                    cel.COUNTS_GROUPS,
+                ),
+                "objectSelector": IN_GROUPS,
+            },
+            webhook(
+                "groups.intact.dev",
+                VALIDATE_RBG_PATH,
+                _rule(RBGS.group, RBGS.version, RBGS.plural, "CREATE", "UPDATE"),
+                cel.STAYS,
+            ),
+        ],
+    )
+
+
+def mutating_configuration(
+    address: Address, ca_bundle: bytes, served: Collection[str] | None = None
+) -> Json:
+    """The mutating webhooks: the status of PodDisruptionBudgets that count groups, and the place of
+    pods that come in batches."""
+    rule = _rule(PDBS.group, PDBS.version, f"{PDBS.plural}/status", "UPDATE")
+    by_label = _webhook(
+        address,
+        ca_bundle,
+        "status.pdbs.intact.dev",
+        PDB_STATUS_PATH,
+        rule,
+        cel.COUNTS_GROUPS,
+    )
+    by_field = _webhook(
+        address,
+        ca_bundle,
+        "status.scoped.pdbs.intact.dev",
+        PDB_STATUS_PATH,
+        rule,
+        cel.SCOPED_BY_FIELD,
+    )
+    batched = {"matchExpressions": [{"key": BATCHED, "operator": "Exists"}]}
+    rule = _rule("", "v1", "pods", "CREATE")
+    place = _webhook(address, ca_bundle, "pods.place.intact.dev", PLACE_PATH, rule)
+    webhooks = [
+        {**by_label, "objectSelector": IN_GROUPS},
+        by_field,
+        {**place, "objectSelector": batched, "reinvocationPolicy": "Never"},
+    ]
+    return _configuration(MUTATING, served, webhooks)
+
+
+def _configuration(
+    resource: Resource[WebhookConfiguration], served: Collection[str] | None, webhooks: list[Json]
+) -> Json:
+    def path(webhook: Json) -> str:
+        config = webhook["clientConfig"]
+        found: str = config["service"]["path"] if "service" in config else config["url"]
+        return found
+
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "intact"}},
+        "webhooks": [
+            webhook
+            for webhook in webhooks
+            if served is None or any(path(webhook).endswith(each) for each in served)
+        ],
+    }
+
+
+def _webhook(
+    address: Address,
+    ca_bundle: bytes,
+    name: str,
+    path: str,
+    rule: Json,
+    *matching: cel.Condition,
+) -> Json:
+    config = address.client_config(path)
+    config["caBundle"] = base64.b64encode(ca_bundle).decode()
+    return {
+        "name": name,
+        "clientConfig": config,
+        "rules": [{"scope": "Namespaced", **rule}],
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "sideEffects": "None",
+        "timeoutSeconds": _TIMEOUT,
+        "admissionReviewVersions": ["v1"],
+        **({"matchConditions": list(matching)} if matching else {}),
+    }
+
+
+def _rule(group: str, version: str, resource: str, *operations: str) -> Json:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "resources": [resource],
+        "operations": list(operations),
+    }

@@ -1,4 +1,4 @@
-"""Which PodDisruptionBudgets cover which pods, and the live tally of each.
+"""PodDisruptionBudgets by the pods that they cover, with the live tally of each.
 
 Kept up to date by the handlers of the stores: a pod event costs the same however many pods and
 budgets there are, and nothing is matched again while a pod's labels stay. Pods of all phases are
@@ -6,20 +6,19 @@ members, and every budget that selects a pod is told of it, before and after a c
 Every replica keeps this index: webhooks ask it, and the leader recounts from it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from intact.budget.pdb.group_settings import LEDGER, REPLICAS
-from intact.budget.selector_index import SelectorIndex
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import OwnerReference
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.workload import Workload
+from intact.operator.watch.membership import BudgetEntry, Membership
 from intact.operator.watch.owners import GroupKind, Workloads
-from intact.operator.watch.pods_by_label import PodsByLabel
 
 REPLICAS_ANNOTATION = REPLICAS
 _WRITTEN = (REPLICAS, LEDGER)
@@ -46,20 +45,13 @@ class Evicted:
 
 
 @dataclass(slots=True)
-class Entry:
+class Entry(BudgetEntry[PodDisruptionBudget]):
     """One budget with its live tally."""
 
-    budget: PodDisruptionBudget
     tally: Tally
-    selector: Selector | None
-    """None selects nothing."""
-    members: dict[str, None] = field(default_factory=dict)
-    """UIDs."""
+    members: Collection[str]
+    """UIDs, kept up to date by the index."""
     evicted: dict[str, Evicted] = field(default_factory=dict)
-
-    @property
-    def key(self) -> Key:
-        return key_of(self.budget)
 
 
 MakeTally = Callable[[PodDisruptionBudget], Tally | None]
@@ -78,9 +70,7 @@ class PdbIndex:
         self._pods = pods
         self._workloads = workloads
         self._make_tally = make_tally
-        self._by_label = PodsByLabel(pods)
-        self._selectors: dict[str, SelectorIndex[Key]] = {}
-        self._budgets_of: dict[str, tuple[Key, ...]] = {}
+        self._membership = Membership(pods)
         self._on_dirty: list[Callable[[Key], None]] = []
         self._on_overlap: list[Callable[[Pod, tuple[Key, ...]], None]] = []
         pods.subscribe(self._pod_changed)
@@ -101,15 +91,15 @@ class PdbIndex:
 
     def covering(self, pod: Pod) -> list[Entry]:
         """The budgets that cover a pod, by the labels it has."""
-        return [self.entries[key] for key in self._keys(pod)]
+        return [self.entries[key] for key in self._membership.covering(pod)]
 
     def entries_of(self, uid: str) -> list[Entry]:
         """The budgets of which the pod is a member, as of the last event of it."""
-        return [self.entries[key] for key in self._budgets_of.get(uid, ())]
+        return [self.entries[key] for key in self._membership.budgets_of(uid)]
 
     def count(self, pod: Pod) -> None:
         """Put a pod into its tallies again: what it stands for may have changed."""
-        for key in self._budgets_of.get(pod.metadata.uid, ()):
+        for key in self._membership.budgets_of(pod.metadata.uid):
             if self.entries[key].tally.put(pod):
                 self.mark(key)
 
@@ -119,20 +109,16 @@ class PdbIndex:
         entry = self.entries.get(key_of(budget))
         if entry is None or entry.budget.metadata.uid != budget.metadata.uid:
             return False
-        if _version(budget) <= _version(entry.budget):
+        if not entry.is_older_than(budget):
             return False
         entry.budget = budget
         self._note_evicted(entry)
         return True
 
-    def _keys(self, pod: Pod) -> tuple[Key, ...]:
-        index = self._selectors.get(pod.metadata.namespace)
-        return tuple(index.selecting(pod.metadata.labels)) if index else ()
-
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if new is None:
             assert old is not None
-            for key in self._budgets_of.pop(old.metadata.uid, ()):
+            for key in self._membership.drop(old.metadata.uid):
                 self._remove(key, old.metadata.uid)
         elif old is None or old.metadata.labels != new.metadata.labels:
             self._match(new)
@@ -140,32 +126,18 @@ class PdbIndex:
             self.count(new)
 
     def _match(self, pod: Pod) -> None:
-        uid = pod.metadata.uid
-        before, keys = self._budgets_of.get(uid, ()), self._keys(pod)
-        for key in before:
-            if key not in keys:
-                self._remove(key, uid)
-        if keys:
-            self._budgets_of[uid] = keys
-        else:
-            self._budgets_of.pop(uid, None)
-        for key in keys:
-            self._put(key, pod)
-        if len(keys) > 1 and keys != before:
+        match = self._membership.match(pod)
+        for key in match.left:
+            self._remove(key, pod.metadata.uid)
+        for key in match.keys:
+            if self.entries[key].tally.put(pod) or key not in match.before:
+                self.mark(key)
+        if len(match.keys) > 1 and match.keys != match.before:
             for handler in self._on_overlap:
-                handler(pod, keys)
-
-    def _put(self, key: Key, pod: Pod) -> None:
-        entry = self.entries[key]
-        joined = pod.metadata.uid not in entry.members
-        entry.members[pod.metadata.uid] = None
-        if entry.tally.put(pod) or joined:
-            self.mark(key)
+                handler(pod, match.keys)
 
     def _remove(self, key: Key, uid: str) -> None:
-        entry = self.entries[key]
-        del entry.members[uid]
-        entry.tally.remove(uid)
+        self.entries[key].tally.remove(uid)
         self.mark(key)
 
     def _budget_changed(
@@ -194,46 +166,19 @@ class PdbIndex:
             entry.evicted[name] = before
 
     def _forget(self, key: Key) -> None:
-        entry = self.entries.pop(key, None)
-        if entry is None:
-            return
-        namespace = key[0]
-        for uid in entry.members:
-            rest = tuple(other for other in self._budgets_of[uid] if other != key)
-            if rest:
-                self._budgets_of[uid] = rest
-            else:
-                del self._budgets_of[uid]
-        if entry.selector is None:
-            return
-        index = self._selectors[namespace]
-        index.remove(key)
-        if not index:
-            del self._selectors[namespace]
-        if anchor := entry.selector.anchor():
-            self._by_label.unfollow(namespace, anchor[0])
+        if self.entries.pop(key, None) is not None:
+            self._membership.remove(key)
 
     def _adopt(self, budget: PodDisruptionBudget) -> None:
         tally = self._make_tally(budget)
         if tally is None:
             return
         key = key_of(budget)
-        selector = selector_of(budget)
-        entry = self.entries[key] = Entry(budget, tally, selector)
+        self._membership.add(key, selector_of(budget))
+        entry = self.entries[key] = Entry(budget, tally, self._membership.members(key))
         self._note_evicted(entry)
-        if selector is None:
-            return
-        self._selectors.setdefault(key[0], SelectorIndex()).put(key, selector)
-        for pod in self._candidates(key[0], selector):
-            if selector.selects(pod.metadata.labels):
-                self._match(pod)
-
-    def _candidates(self, namespace: str, selector: Selector) -> Iterable[Pod]:
-        anchor = selector.anchor()
-        if anchor is None:
-            return self._pods.by_index("namespace", namespace)
-        self._by_label.follow(namespace, anchor[0])
-        return list(self._by_label.having(namespace, anchor[0], sorted(anchor[1])))
+        for pod in self._membership.selected(key):
+            self._match(pod)
 
     def _workload_changed(
         self, kind: GroupKind, old: Workload | None, new: Workload | None
@@ -249,7 +194,7 @@ class PdbIndex:
         """All budgets that cover a pod of this owner: how many it wants may have changed."""
         keys: dict[Key, None] = {}
         for pod in self._pods.by_index("owner", uid):
-            keys.update(dict.fromkeys(self._budgets_of.get(pod.metadata.uid, ())))
+            keys.update(dict.fromkeys(self._membership.budgets_of(pod.metadata.uid)))
         for key in keys:
             self.mark(key)
 
@@ -261,10 +206,6 @@ def selector_of(budget: PodDisruptionBudget) -> Selector | None:
     if selector is None or check_selector(selector):
         return None
     return Selector(selector)
-
-
-def _version(budget: PodDisruptionBudget) -> int:
-    return int(budget.metadata.resource_version)
 
 
 def _same_rules(old: PodDisruptionBudget, new: PodDisruptionBudget) -> bool:

@@ -1,8 +1,8 @@
-"""Which budgets cover which pods, and the live counts of each budget.
+"""PodUnavailableBudgets by the pods that they cover, with the live counts of each.
 
-Membership is computed from labels and owners, never stamped on pods. Everything here is kept up to
-date by the stores' handlers: a pod event costs the same however many pods and budgets there are.
-Every replica keeps this index: the gate asks it, and the leader recounts from it.
+Everything here is kept up to date by the handlers of the stores: a pod event costs the same however
+many pods and budgets there are. Every replica of the operator keeps this index: the gate asks it,
+and the leader recounts from it.
 """
 
 import asyncio
@@ -11,20 +11,21 @@ from dataclasses import dataclass, field
 
 from intact.budget.pub.availability import is_available
 from intact.budget.pub.counts import Counts, Member
-from intact.budget.selector_index import SelectorIndex
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
-from intact.model.pod_state import is_finished, is_terminating
-from intact.model.pub import PodUnavailableBudget, PubSpec
+from intact.model.pod_state import controller_of, is_finished, is_terminating
+from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
 from intact.model.workload import Workload
 from intact.operator.pub.write_turns import Turn
+from intact.operator.watch.membership import BudgetEntry, Membership
 from intact.operator.watch.owners import (
     MOST_LEVELS,
     Chain,
     GroupKind,
     Owner,
+    Target,
     Workloads,
     scales_in_groups,
 )
@@ -34,10 +35,9 @@ _REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 
 
 @dataclass(slots=True)
-class Entry:
+class Entry(BudgetEntry[PodUnavailableBudget]):
     """One budget with its live counts."""
 
-    budget: PodUnavailableBudget
     counts: Counts
     template_owners: dict[str, None] = field(default_factory=dict)
     """Workloads whose pods it will select, also while there are none."""
@@ -49,20 +49,15 @@ class Entry:
     """Among the replicas."""
 
     @property
-    def key(self) -> Key:
-        return key_of(self.budget)
-
-    @property
     def group_key(self) -> str | None:
         policy = self.budget.spec.pod_group_policy
         return policy.group_label_key if policy else None
 
     def take(self, budget: PodUnavailableBudget) -> None:
-        """Another reading of the budget: it counts if it is not older."""
-        known, read = self.budget.metadata.resource_version, budget.metadata.resource_version
-        if int(read) >= int(known):
+        """Another reading of the budget: it counts if it is newer."""
+        if self.is_older_than(budget):
             self.budget = budget
-            self.turn.heard(read)
+            self.turn.heard(budget.metadata.resource_version)
 
 
 class PubIndex:
@@ -74,10 +69,7 @@ class PubIndex:
         self.entries: dict[Key, Entry] = {}
         self._pods = pods
         self._workloads = workloads
-        self._selectors: dict[str, SelectorIndex[Key]] = {}
-        self._targets: dict[str, dict[tuple[str, str, str], dict[Key, None]]] = {}
-        self._budgets_of: dict[str, tuple[Key, ...]] = {}
-        self._by_namespace: dict[str, dict[Key, None]] = {}
+        self._membership = Membership(pods)
         self._owners: dict[str, Owner] = {}
         self._gone: set[str] = set()
         self._idle: set[str] = set()
@@ -90,27 +82,17 @@ class PubIndex:
         """The budgets that cover a pod, as it is now."""
         if chain is None:
             chain = self._workloads.chain(pod)
-        return [self.entries[key] for key in self._keys(pod, chain)]
+        return [self.entries[key] for key in self._membership.covering(pod, chain)]
 
     def budgets_in(self, namespace: str) -> list[Key]:
-        return list(self._by_namespace.get(namespace, ()))
+        return self._membership.budgets_in(namespace)
 
     def has_budgets(self, namespace: str) -> bool:
-        return namespace in self._by_namespace
+        return self._membership.has_budgets(namespace)
 
     def has_targets(self, namespace: str) -> bool:
         """Whether budgets of the namespace name workloads, so that the owners of a pod matter."""
-        return namespace in self._targets
-
-    def _keys(self, pod: Pod, chain: Chain) -> tuple[Key, ...]:
-        namespace = pod.metadata.namespace
-        found: dict[Key, None] = {}
-        if index := self._selectors.get(namespace):
-            found.update((key, None) for key in index.selecting(pod.metadata.labels))
-        if targets := self._targets.get(namespace):
-            for owner in chain.owners:
-                found.update(targets.get((owner.group, owner.kind, owner.name), ()))
-        return tuple(found)
+        return self._membership.has_targets(namespace)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old
@@ -124,18 +106,11 @@ class PubIndex:
             self._recount_owned(pod.metadata.uid)
 
     def _count(self, pod: Pod) -> None:
-        uid = pod.metadata.uid
         chain = self._workloads.chain(pod)
-        keys = self._keys(pod, chain)
-        before = self._budgets_of.get(uid, ())
-        for key in before:
-            if key not in keys:
-                self._remove(self.entries[key], uid)
-        if keys:
-            self._budgets_of[uid] = keys
-        else:
-            self._budgets_of.pop(uid, None)
-        for key in keys:
+        match = self._membership.match(pod, chain)
+        for key in match.left:
+            self._remove(self.entries[key], pod.metadata.uid)
+        for key in match.keys:
             self._put(self.entries[key], pod, chain)
 
     def _put(self, entry: Entry, pod: Pod, chain: Chain) -> None:
@@ -168,7 +143,7 @@ class PubIndex:
         self.on_dirty(entry.key)
 
     def _drop(self, uid: str) -> None:
-        for key in self._budgets_of.pop(uid, ()):
+        for key in self._membership.drop(uid):
             self._remove(self.entries[key], uid)
 
     def _recount_owned(self, uid: str, levels: int = MOST_LEVELS) -> None:
@@ -188,13 +163,11 @@ class PubIndex:
             for owner in chain.owners:
                 if scales_in_groups(owner.group_kind):
                     return owner
-        target = entry.budget.spec.target_ref
-        if target is not None:
-            wanted = (api_group(target.api_version), target.kind)
-            if not scales_in_groups(wanted):
-                for owner in chain.owners:
-                    if (*owner.group_kind, owner.name) == (*wanted, target.name):
-                        return owner
+        target = target_of(entry.budget.spec)
+        if target is not None and not scales_in_groups((target.group, target.kind)):
+            for owner in chain.owners:
+                if owner.target == target:
+                    return owner
         if not chain.owners:
             return None
         nearest = chain.owners[0]
@@ -278,56 +251,46 @@ class PubIndex:
             entry.counts.set_ledger(entry.budget.status.ledger.pods)
         else:
             if old is not None:
-                self._forget(old)
+                self._forget(key_of(old))
             if new is not None:
                 self._adopt(new)
         self.on_dirty(key_of(new or old))  # type: ignore[arg-type]
 
-    def _forget(self, budget: PodUnavailableBudget) -> None:
-        key = key_of(budget)
-        namespace = budget.metadata.namespace
+    def _forget(self, key: Key) -> None:
         del self.entries[key]
-        self._by_namespace[namespace].pop(key)
-        if not self._by_namespace[namespace]:
-            del self._by_namespace[namespace]
-        if index := self._selectors.get(namespace):
-            index.remove(key)
-            if not index:
-                del self._selectors[namespace]
-        if targets := self._targets.get(namespace):
-            for name, keys in list(targets.items()):
-                keys.pop(key, None)
-                if not keys:
-                    del targets[name]
-            if not targets:
-                del self._targets[namespace]
-        for uid, keys_of_pod in list(self._budgets_of.items()):
-            if key in keys_of_pod:
-                rest = tuple(other for other in keys_of_pod if other != key)
-                if rest:
-                    self._budgets_of[uid] = rest
-                else:
-                    del self._budgets_of[uid]
+        self._membership.remove(key)
 
     def _adopt(self, budget: PodUnavailableBudget) -> None:
         key = key_of(budget)
-        namespace, spec = budget.metadata.namespace, budget.spec
-        entry = self.entries[key] = Entry(budget, Counts(need_of(spec)))
+        entry = self.entries[key] = Entry(budget, Counts(need_of(budget.spec)))
         entry.counts.set_ledger(budget.status.ledger.pods)
-        self._by_namespace.setdefault(namespace, {})[key] = None
-        if spec.target_ref is not None:
-            target = spec.target_ref
-            group = api_group(target.api_version)
-            self._workloads.learn(group, target.kind, target.api_version)
-            targets = self._targets.setdefault(namespace, {})
-            targets.setdefault((group, target.kind, target.name), {})[key] = None
-        elif spec.selector is not None and not check_selector(spec.selector):
-            selector = Selector(spec.selector)
-            self._selectors.setdefault(namespace, SelectorIndex()).put(key, selector)
-            for kind, workload in self._workloads.all():
-                if workload.metadata.namespace == namespace:
-                    self._match_template(kind, None, workload)
-        for pod in self._pods.by_index("namespace", namespace):
+        if budget.spec.target_ref is not None:
+            self._adopt_target(key, budget.spec.target_ref)
+        elif selector := selector_of(budget.spec):
+            self._adopt_selector(entry, selector)
+        else:
+            self._membership.add(key, None)
+
+    def _adopt_target(self, key: Key, reference: TargetReference) -> None:
+        target = _target(reference)
+        self._membership.add(key, target)
+        self._workloads.learn(target.group, target.kind, reference.api_version)
+        found = self._workloads.find((target.group, target.kind), key[0], target.name)
+        if found is not None:
+            self._recount_owned(found.metadata.uid)
+            return
+        # While the workload is in no store, any pod of the namespace may be one of its pods.
+        for pod in self._pods.by_index("namespace", key[0]):
+            if not is_finished(pod):
+                self._count(pod)
+
+    def _adopt_selector(self, entry: Entry, selector: Selector) -> None:
+        key = entry.key
+        self._membership.add(key, selector)
+        for kind, workload in self._workloads.in_namespace(key[0]):
+            if self._stands_alone(kind, workload) and selector.selects(_template(workload)):
+                entry.template_owners[workload.metadata.uid] = None
+        for pod in self._membership.selected(key):
             if not is_finished(pod):
                 self._count(pod)
 
@@ -364,17 +327,14 @@ class PubIndex:
         """File a workload with the budgets that select the pods it will make."""
         workload = new or old
         assert workload is not None
-        index = self._selectors.get(workload.metadata.namespace)
-        if index is None:
-            return
-        uid = workload.metadata.uid
+        namespace, uid = workload.metadata.namespace, workload.metadata.uid
         if old is not None:
-            for key in index.selecting(old.spec.template.metadata.labels):
+            for key in self._membership.selecting(namespace, _template(old)):
                 if self.entries[key].template_owners.pop(uid, "") is None:
                     self.on_dirty(key)
         if new is None or not self._stands_alone(kind, new):
             return
-        for key in index.selecting(new.spec.template.metadata.labels):
+        for key in self._membership.selecting(namespace, _template(new)):
             self.entries[key].template_owners[uid] = None
             self.on_dirty(key)
 
@@ -382,7 +342,22 @@ class PubIndex:
         """Whether its own scale counts, and not that of a Deployment above it."""
         if kind != _REPLICA_SET:
             return self._workloads.has_scale(kind)
-        return not any(reference.controller for reference in workload.metadata.owner_references)
+        return controller_of(workload) is None
+
+
+def target_of(spec: PubSpec) -> Target | None:
+    return _target(spec.target_ref) if spec.target_ref is not None else None
+
+
+def _target(reference: TargetReference) -> Target:
+    return Target(api_group(reference.api_version), reference.kind, reference.name)
+
+
+def selector_of(spec: PubSpec) -> Selector | None:
+    """None if it cannot be read: it selects nothing."""
+    if spec.selector is None or check_selector(spec.selector):
+        return None
+    return Selector(spec.selector)
 
 
 def need_of(spec: PubSpec) -> int | None:
@@ -412,5 +387,9 @@ def _wants_none(workload: Workload | None) -> bool:
 
 
 def _targets(entry: Entry, kind: GroupKind) -> bool:
-    target = entry.budget.spec.target_ref
-    return target is not None and (api_group(target.api_version), target.kind) == kind
+    target = target_of(entry.budget.spec)
+    return target is not None and (target.group, target.kind) == kind
+
+
+def _template(workload: Workload) -> dict[str, str]:
+    return workload.spec.template.metadata.labels

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -52,6 +52,14 @@ def scales_in_groups(kind: GroupKind) -> bool:
     return kind[1] == "LeaderWorkerSet"
 
 
+class Target(NamedTuple):
+    """A workload, by what a budget may name it."""
+
+    group: str
+    kind: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """One owner above a pod."""
@@ -64,6 +72,10 @@ class Owner:
     @property
     def group_kind(self) -> GroupKind:
         return self.group, self.kind
+
+    @property
+    def target(self) -> Target:
+        return Target(self.group, self.kind, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +113,7 @@ class Workloads:
             {
                 "uid": lambda workload: [workload.metadata.uid],
                 "owner": lambda workload: [controller_uid(workload)],
+                "namespace": lambda workload: [workload.metadata.namespace],
             }
         )
         store.subscribe(lambda old, new: self._changed(kind, old, new))
@@ -239,9 +252,9 @@ class Workloads:
         reflector = self.reflectors.get(kind)
         return reflector.store.get(namespace, name) if reflector else None
 
-    def all(self) -> Iterator[tuple[GroupKind, Workload]]:
+    def in_namespace(self, namespace: str) -> Iterator[tuple[GroupKind, Workload]]:
         for kind, reflector in self.reflectors.items():
-            for workload in reflector.store:
+            for workload in reflector.store.by_index("namespace", namespace):
                 yield kind, workload
 
     async def replicas(self, kind: GroupKind, workload: Workload) -> int:

@@ -4,18 +4,20 @@ BENCH_VENV := .venv-bench
 PYTHON := python3
 ARGS :=
 
-.PHONY: run test test-quick soak lint format bench lock clean
+.PHONY: run test test-kubernetes soak lint format bench lock clean
 
 run: $(VENV)/ready
 	@$(VENV)/bin/python -m devcluster build >/dev/null
 	@$(VENV)/bin/python -m demo $(ARGS)
 
+# What needs no Kubernetes: minutes, with the installation.
 test: $(VENV)/ready
-	$(VENV)/bin/python -m devcluster build
-	$(VENV)/bin/pytest $(ARGS)
+	$(VENV)/bin/pytest -m "not kubernetes" $(ARGS)
 
-test-quick: $(VENV)/ready
-	$(VENV)/bin/pytest tests/unit tests/contract -k "not kubernetes" $(ARGS)
+# The rest, on a Kubernetes that is built first, once.
+test-kubernetes: $(VENV)/ready
+	$(VENV)/bin/python -m devcluster build
+	$(VENV)/bin/pytest -m kubernetes $(ARGS)
 
 SEEDS := 5000
 soak: $(VENV)/ready

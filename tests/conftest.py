@@ -10,6 +10,13 @@ import pytest
 pytest_plugins = ["devcluster.pytest_plugin"]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of tests/cluster need a Kubernetes; those of tests/contract say it themselves."""
+    for item in items:
+        if "cluster" in item.path.relative_to(item.config.rootpath).parts:
+            item.add_marker(pytest.mark.kubernetes)
+
+
 @pytest.fixture(scope="session")
 def cluster_options() -> dict[str, Any]:
     # Without a watch cache for ConfigMaps their watches come straight from etcd, and end when etcd

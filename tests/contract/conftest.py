@@ -8,7 +8,7 @@ import pytest
 from tests.contract.backends import Backend, memory_backend, real_backend
 
 
-@pytest.fixture(params=["memory", "kubernetes"])
+@pytest.fixture(params=["memory", pytest.param("kubernetes", marks=pytest.mark.kubernetes)])
 def backend(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Backend]:
     if request.param == "memory":
         entered = memory_backend()

@@ -6,7 +6,7 @@ members, and every budget that selects a pod is told of it, before and after a c
 Every replica keeps this index: webhooks ask it, and the leader recounts from it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -49,8 +49,6 @@ class Entry(BudgetEntry[PodDisruptionBudget]):
     """One budget with its live tally."""
 
     tally: Tally
-    members: Collection[str]
-    """UIDs, kept up to date by the index."""
     evicted: dict[str, Evicted] = field(default_factory=dict)
 
 
@@ -58,7 +56,7 @@ MakeTally = Callable[[PodDisruptionBudget], Tally | None]
 """None for a budget that is somebody else's."""
 
 
-class PdbIndex:
+class PdbIndex(Membership[Entry]):
     def __init__(
         self,
         pods: Store[Pod],
@@ -66,11 +64,9 @@ class PdbIndex:
         workloads: Workloads,
         make_tally: MakeTally,
     ) -> None:
-        self.entries: dict[Key, Entry] = {}
-        self._pods = pods
+        super().__init__(pods)
         self._workloads = workloads
         self._make_tally = make_tally
-        self._membership = Membership(pods)
         self._on_dirty: list[Callable[[Key], None]] = []
         self._on_overlap: list[Callable[[Pod, tuple[Key, ...]], None]] = []
         pods.subscribe(self._pod_changed)
@@ -89,19 +85,11 @@ class PdbIndex:
         for handler in self._on_dirty:
             handler(key)
 
-    def covering(self, pod: Pod) -> list[Entry]:
-        """The budgets that cover a pod, by the labels it has."""
-        return [self.entries[key] for key in self._membership.covering(pod)]
-
-    def entries_of(self, uid: str) -> list[Entry]:
-        """The budgets of which the pod is a member, as of the last event of it."""
-        return [self.entries[key] for key in self._membership.budgets_of(uid)]
-
     def count(self, pod: Pod) -> None:
         """Put a pod into its tallies again: what it stands for may have changed."""
-        for key in self._membership.budgets_of(pod.metadata.uid):
-            if self.entries[key].tally.put(pod):
-                self.mark(key)
+        for entry in self.entries_of(pod.metadata.uid):
+            if entry.tally.put(pod):
+                self.mark(entry.key)
 
     def update(self, budget: PodDisruptionBudget) -> bool:
         """A later reading of a budget, from the watch or as the answer to a write. False if it
@@ -118,7 +106,7 @@ class PdbIndex:
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if new is None:
             assert old is not None
-            for key in self._membership.drop(old.metadata.uid):
+            for key in self.drop(old.metadata.uid):
                 self._remove(key, old.metadata.uid)
         elif old is None or old.metadata.labels != new.metadata.labels:
             self._match(new)
@@ -126,7 +114,7 @@ class PdbIndex:
             self.count(new)
 
     def _match(self, pod: Pod) -> None:
-        match = self._membership.match(pod)
+        match = self.match(pod)
         for key in match.left:
             self._remove(key, pod.metadata.uid)
         for key in match.keys:
@@ -147,8 +135,8 @@ class PdbIndex:
             if self.update(new):
                 self.mark(key_of(new))
             return
-        if old is not None:
-            self._forget(key_of(old))
+        if old is not None and key_of(old) in self.entries:
+            self.remove(key_of(old))
         if new is not None:
             self._adopt(new)
         self.mark(key_of(new or old))  # type: ignore[arg-type]
@@ -165,19 +153,14 @@ class PdbIndex:
                 before = Evicted(at, pod.metadata.uid if pod is not None else "")
             entry.evicted[name] = before
 
-    def _forget(self, key: Key) -> None:
-        if self.entries.pop(key, None) is not None:
-            self._membership.remove(key)
-
     def _adopt(self, budget: PodDisruptionBudget) -> None:
         tally = self._make_tally(budget)
         if tally is None:
             return
-        key = key_of(budget)
-        self._membership.add(key, selector_of(budget))
-        entry = self.entries[key] = Entry(budget, tally, self._membership.members(key))
+        entry = Entry(budget, tally)
+        self.add(entry, selector_of(budget))
         self._note_evicted(entry)
-        for pod in self._membership.selected(key):
+        for pod in self.selected(entry.key):
             self._match(pod)
 
     def _workload_changed(
@@ -194,7 +177,7 @@ class PdbIndex:
         """All budgets that cover a pod of this owner: how many it wants may have changed."""
         keys: dict[Key, None] = {}
         for pod in self._pods.by_index("owner", uid):
-            keys.update(dict.fromkeys(self._membership.budgets_of(pod.metadata.uid)))
+            keys.update((entry.key, None) for entry in self.entries_of(pod.metadata.uid))
         for key in keys:
             self.mark(key)
 

@@ -60,16 +60,14 @@ class Entry(BudgetEntry[PodUnavailableBudget]):
             self.turn.heard(budget.metadata.resource_version)
 
 
-class PubIndex:
+class PubIndex(Membership[Entry]):
     def __init__(
         self, pods: Store[Pod], budgets: Store[PodUnavailableBudget], workloads: Workloads
     ) -> None:
+        super().__init__(pods)
         self.on_dirty: Callable[[Key], None] = lambda _key: None
         """Called when the counts of a budget, or what they stand for, have changed."""
-        self.entries: dict[Key, Entry] = {}
-        self._pods = pods
         self._workloads = workloads
-        self._membership = Membership(pods)
         self._owners: dict[str, Owner] = {}
         self._gone: set[str] = set()
         self._idle: set[str] = set()
@@ -77,22 +75,6 @@ class PubIndex:
         pods.subscribe(self._pod_changed)
         budgets.subscribe(self._budget_changed)
         workloads.subscribe(self._workload_changed)
-
-    def covering(self, pod: Pod, chain: Chain | None = None) -> list[Entry]:
-        """The budgets that cover a pod, as it is now."""
-        if chain is None:
-            chain = self._workloads.chain(pod)
-        return [self.entries[key] for key in self._membership.covering(pod, chain)]
-
-    def budgets_in(self, namespace: str) -> list[Key]:
-        return self._membership.budgets_in(namespace)
-
-    def has_budgets(self, namespace: str) -> bool:
-        return self._membership.has_budgets(namespace)
-
-    def has_targets(self, namespace: str) -> bool:
-        """Whether budgets of the namespace name workloads, so that the owners of a pod matter."""
-        return self._membership.has_targets(namespace)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         pod = new or old
@@ -107,7 +89,7 @@ class PubIndex:
 
     def _count(self, pod: Pod) -> None:
         chain = self._workloads.chain(pod)
-        match = self._membership.match(pod, chain)
+        match = self.match(pod, chain)
         for key in match.left:
             self._remove(self.entries[key], pod.metadata.uid)
         for key in match.keys:
@@ -143,7 +125,7 @@ class PubIndex:
         self.on_dirty(entry.key)
 
     def _drop(self, uid: str) -> None:
-        for key in self._membership.drop(uid):
+        for key in self.drop(uid):
             self._remove(self.entries[key], uid)
 
     def _recount_owned(self, uid: str, levels: int = MOST_LEVELS) -> None:
@@ -251,46 +233,40 @@ class PubIndex:
             entry.counts.set_ledger(entry.budget.status.ledger.pods)
         else:
             if old is not None:
-                self._forget(key_of(old))
+                self.remove(key_of(old))
             if new is not None:
                 self._adopt(new)
         self.on_dirty(key_of(new or old))  # type: ignore[arg-type]
 
-    def _forget(self, key: Key) -> None:
-        del self.entries[key]
-        self._membership.remove(key)
-
     def _adopt(self, budget: PodUnavailableBudget) -> None:
-        key = key_of(budget)
-        entry = self.entries[key] = Entry(budget, Counts(need_of(budget.spec)))
+        entry = Entry(budget, Counts(need_of(budget.spec)))
         entry.counts.set_ledger(budget.status.ledger.pods)
         if budget.spec.target_ref is not None:
-            self._adopt_target(key, budget.spec.target_ref)
+            self._adopt_target(entry, budget.spec.target_ref)
         elif selector := selector_of(budget.spec):
             self._adopt_selector(entry, selector)
         else:
-            self._membership.add(key, None)
+            self.add(entry, None)
 
-    def _adopt_target(self, key: Key, reference: TargetReference) -> None:
-        target = _target(reference)
-        self._membership.add(key, target)
+    def _adopt_target(self, entry: Entry, reference: TargetReference) -> None:
+        target, namespace = _target(reference), entry.key[0]
+        self.add(entry, target)
         self._workloads.learn(target.group, target.kind, reference.api_version)
-        found = self._workloads.find((target.group, target.kind), key[0], target.name)
+        found = self._workloads.find((target.group, target.kind), namespace, target.name)
         if found is not None:
             self._recount_owned(found.metadata.uid)
             return
         # While the workload is in no store, any pod of the namespace may be one of its pods.
-        for pod in self._pods.by_index("namespace", key[0]):
+        for pod in self._pods.by_index("namespace", namespace):
             if not is_finished(pod):
                 self._count(pod)
 
     def _adopt_selector(self, entry: Entry, selector: Selector) -> None:
-        key = entry.key
-        self._membership.add(key, selector)
-        for kind, workload in self._workloads.in_namespace(key[0]):
+        self.add(entry, selector)
+        for kind, workload in self._workloads.in_namespace(entry.key[0]):
             if self._stands_alone(kind, workload) and selector.selects(_template(workload)):
                 entry.template_owners[workload.metadata.uid] = None
-        for pod in self._membership.selected(key):
+        for pod in self.selected(entry.key):
             if not is_finished(pod):
                 self._count(pod)
 
@@ -329,12 +305,12 @@ class PubIndex:
         assert workload is not None
         namespace, uid = workload.metadata.namespace, workload.metadata.uid
         if old is not None:
-            for key in self._membership.selecting(namespace, _template(old)):
+            for key in self.selecting(namespace, _template(old)):
                 if self.entries[key].template_owners.pop(uid, "") is None:
                     self.on_dirty(key)
         if new is None or not self._stands_alone(kind, new):
             return
-        for key in self._membership.selecting(namespace, _template(new)):
+        for key in self.selecting(namespace, _template(new)):
             self.entries[key].template_owners[uid] = None
             self.on_dirty(key)
 

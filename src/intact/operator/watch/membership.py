@@ -6,9 +6,9 @@ only the budgets that may select its labels, a new budget looks only at pods tha
 and a deleted one only at those that were.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from intact.budget.selector_index import SelectorIndex
 from intact.budget.selectors import Selector
@@ -26,6 +26,8 @@ class BudgetEntry(Generic[B]):
     """One budget, as it was last read. Each kind of budget adds its live counts."""
 
     budget: B
+    members: dict[str, None] = field(default_factory=dict, init=False)
+    """UIDs of its pods; kept by the membership."""
 
     @property
     def key(self) -> Key:
@@ -50,23 +52,29 @@ class Match(NamedTuple):
         return [key for key in self.before if key not in self.keys]
 
 
-class Membership:
+E = TypeVar("E", bound=BudgetEntry[Any])
+
+
+class Membership(Generic[E]):
+    """Budgets, and the pods that each covers."""
+
     def __init__(self, pods: Store[Pod]) -> None:
         """The store has an index `namespace`."""
+        self.entries: dict[Key, E] = {}
         self._pods = pods
         self._by_label = PodsByLabel(pods)
         self._covers: dict[Key, Selector | Target | None] = {}
         self._namespaces: dict[str, dict[Key, None]] = {}
         self._selectors: dict[str, SelectorIndex[Key]] = {}
         self._targets: dict[str, dict[Target, dict[Key, None]]] = {}
-        self._members: dict[Key, dict[str, None]] = {}
         self._budgets_of: dict[str, tuple[Key, ...]] = {}
 
-    def add(self, key: Key, covers: Selector | Target | None) -> None:
+    def add(self, entry: E, covers: Selector | Target | None) -> None:
         """A budget begins to cover pods; by None it covers none."""
+        key = entry.key
         namespace = key[0]
+        self.entries[key] = entry
         self._covers[key] = covers
-        self._members[key] = {}
         self._namespaces.setdefault(namespace, {})[key] = None
         if isinstance(covers, Target):
             self._targets.setdefault(namespace, {}).setdefault(covers, {})[key] = None
@@ -79,7 +87,7 @@ class Membership:
         """A budget is gone, with all that it covered."""
         namespace = key[0]
         covers = self._covers.pop(key)
-        for uid in self._members.pop(key):
+        for uid in self.entries.pop(key).members:
             self._set(uid, tuple(other for other in self._budgets_of[uid] if other != key))
         _discard(self._namespaces, namespace, key)
         if isinstance(covers, Target):
@@ -112,8 +120,11 @@ class Membership:
         index = self._selectors.get(namespace)
         return tuple(index.selecting(labels)) if index else ()
 
-    def covering(self, pod: Pod, chain: Chain | None = None) -> tuple[Key, ...]:
+    def covering(self, pod: Pod, chain: Chain | None = None) -> list[E]:
         """The budgets that cover a pod with these owners, as it is now."""
+        return [self.entries[key] for key in self._keys(pod, chain)]
+
+    def _keys(self, pod: Pod, chain: Chain | None) -> tuple[Key, ...]:
         namespace = pod.metadata.namespace
         keys = self.selecting(namespace, pod.metadata.labels)
         targets = self._targets.get(namespace)
@@ -127,13 +138,13 @@ class Membership:
     def match(self, pod: Pod, chain: Chain | None = None) -> Match:
         """Note which budgets cover a pod from now on."""
         uid = pod.metadata.uid
-        match = Match(self._budgets_of.get(uid, ()), self.covering(pod, chain))
+        match = Match(self._budgets_of.get(uid, ()), self._keys(pod, chain))
         if match.before == match.keys:
             return match
         for key in match.left:
-            del self._members[key][uid]
+            del self.entries[key].members[uid]
         for key in match.keys:
-            self._members[key][uid] = None
+            self.entries[key].members[uid] = None
         self._set(uid, match.keys)
         return match
 
@@ -141,7 +152,7 @@ class Membership:
         """The pod is gone, or counts no more. Returns the budgets that covered it."""
         keys = self._budgets_of.pop(uid, ())
         for key in keys:
-            del self._members[key][uid]
+            del self.entries[key].members[uid]
         return keys
 
     def _set(self, uid: str, keys: tuple[Key, ...]) -> None:
@@ -150,13 +161,9 @@ class Membership:
         else:
             self._budgets_of.pop(uid, None)
 
-    def budgets_of(self, uid: str) -> tuple[Key, ...]:
+    def entries_of(self, uid: str) -> list[E]:
         """The budgets of which the pod is a member, as of its last event."""
-        return self._budgets_of.get(uid, ())
-
-    def members(self, key: Key) -> Collection[str]:
-        """The UIDs of a budget's pods."""
-        return self._members[key].keys()
+        return [self.entries[key] for key in self._budgets_of.get(uid, ())]
 
     def budgets_in(self, namespace: str) -> list[Key]:
         return list(self._namespaces.get(namespace, ()))

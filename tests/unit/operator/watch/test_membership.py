@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from intact.budget.selectors import Selector
 from intact.kube.store import Key, Store
-from intact.model.meta import LabelSelector, LabelSelectorRequirement
+from intact.model.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from intact.model.pod import Pod, PodMeta
-from intact.operator.watch.membership import Membership
+from intact.model.pub import PodUnavailableBudget
+from intact.operator.watch.membership import BudgetEntry, Membership
 from intact.operator.watch.owners import Chain, Owner, Target
 from intact.operator.watch.shared import POD_INDEXES
 
@@ -40,6 +41,18 @@ def below(target: Target | None) -> Chain:
 
 def key(name: str) -> Key:
     return NAMESPACE, name
+
+
+Budget = BudgetEntry[PodUnavailableBudget]
+
+
+def entry(name: str, version: int = 1) -> Budget:
+    meta = ObjectMeta(name=name, namespace=NAMESPACE, resource_version=str(version))
+    return BudgetEntry(PodUnavailableBudget(metadata=meta))
+
+
+def index(pods: "Pods | None" = None) -> Membership[Budget]:
+    return Membership(pods or Pods())
 
 
 class Pods(Store[Pod]):
@@ -89,7 +102,7 @@ def covers(rule: Selector | Target | None, one: Pod, chain: Chain) -> bool:
 @given(steps)
 def test_members_are_the_same_as_asked_one_by_one(course: list[tuple[object, ...]]) -> None:
     pods = Pods()
-    membership = Membership(pods)
+    membership = index(pods)
     chains: dict[str, Chain] = {}
     rules: dict[Key, Selector | Target | None] = {}
     for step in course:
@@ -105,46 +118,50 @@ def test_members_are_the_same_as_asked_one_by_one(course: list[tuple[object, ...
                 if key(name) in rules:
                     membership.remove(key(name))
                 rules[key(name)] = RULES[rule]
-                membership.add(key(name), RULES[rule])
+                membership.add(entry(name), RULES[rule])
                 for one in membership.selected(key(name)) or list(pods):
                     membership.match(one, chains[one.metadata.name])
         for budget, rule_of in rules.items():
             expected = {
                 one.metadata.uid for one in pods if covers(rule_of, one, chains[one.metadata.name])
             }
-            assert set(membership.members(budget)) == expected
+            assert set(membership.entries[budget].members) == expected
         for one in pods:
             uid, chain = one.metadata.uid, chains[one.metadata.name]
-            assert set(membership.budgets_of(uid)) == set(membership.covering(one, chain))
+            assert _keys(membership.entries_of(uid)) == _keys(membership.covering(one, chain))
+
+
+def _keys(entries: list[Budget]) -> set[Key]:
+    return {one.key for one in entries}
 
 
 def test_a_new_budget_looks_only_at_pods_that_may_be_its_own() -> None:
     pods = Pods()
     for number in range(6):
         pods.put(pod(f"p{number}", app="a" if number < 2 else "b"))
-    membership = Membership(pods)
-    membership.add(key("first"), selector(app="b"))  # from now on pods are known by `app`
+    membership = index(pods)
+    membership.add(entry("first"), selector(app="b"))  # from now on pods are known by `app`
     pods.walks = 0
-    membership.add(key("second"), selector(app="a"))
+    membership.add(entry("second"), selector(app="a"))
     assert [one.metadata.name for one in membership.selected(key("second"))] == ["p0", "p1"]
     assert pods.walks == 0
 
 
 def test_a_match_tells_which_budgets_a_pod_leaves() -> None:
-    membership = Membership(Pods())
-    membership.add(key("a"), selector(app="a"))
-    membership.add(key("b"), selector(app="b"))
+    membership = index()
+    membership.add(entry("a"), selector(app="a"))
+    membership.add(entry("b"), selector(app="b"))
     assert membership.match(pod("p", app="a")).keys == (key("a"),)
     moved = membership.match(pod("p", app="b"))
     assert (moved.before, moved.keys, moved.left) == ((key("a"),), (key("b"),), [key("a")])
 
 
 def test_namespaces_are_known_by_their_budgets() -> None:
-    membership = Membership(Pods())
-    membership.add(key("by-label"), selector(app="a"))
+    membership = index()
+    membership.add(entry("by-label"), selector(app="a"))
     assert membership.has_budgets(NAMESPACE)
     assert not membership.has_targets(NAMESPACE)
-    membership.add(key("by-name"), TOP)
+    membership.add(entry("by-name"), TOP)
     assert membership.has_targets(NAMESPACE)
     assert membership.budgets_in(NAMESPACE) == [key("by-label"), key("by-name")]
     membership.remove(key("by-name"))
@@ -154,6 +171,12 @@ def test_namespaces_are_known_by_their_budgets() -> None:
 
 
 def test_pods_of_other_namespaces_are_not_covered() -> None:
-    membership = Membership(Pods())
-    membership.add(key("b"), selector(app="a"))
-    assert membership.covering(pod("p", "elsewhere", app="a")) == ()
+    membership = index()
+    membership.add(entry("b"), selector(app="a"))
+    assert membership.covering(pod("p", "elsewhere", app="a")) == []
+
+
+def test_readings_of_a_budget_are_told_apart_by_their_version() -> None:
+    known = entry("b", version=9)
+    assert known.is_older_than(entry("b", version=10).budget)
+    assert not known.is_older_than(entry("b", version=9).budget)

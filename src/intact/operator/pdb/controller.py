@@ -194,7 +194,7 @@ class PdbController:
     def _look_for_overlaps(self) -> None:
         """Those that began before this replica led."""
         for pod in self._watches.pods.store:
-            keys = tuple(entry.key for entry in self.index.entries_of(pod.metadata.uid))
+            keys = self.index.budgets_of(pod.metadata.uid)
             if len(keys) > 1:
                 self._overlap(pod, keys)
 

@@ -87,9 +87,9 @@ class PdbIndex(Membership[Entry]):
 
     def count(self, pod: Pod) -> None:
         """Put a pod into its tallies again: what it stands for may have changed."""
-        for entry in self.entries_of(pod.metadata.uid):
-            if entry.tally.put(pod):
-                self.mark(entry.key)
+        for key in self.budgets_of(pod.metadata.uid):
+            if self.entries[key].tally.put(pod):
+                self.mark(key)
 
     def update(self, budget: PodDisruptionBudget) -> bool:
         """A later reading of a budget, from the watch or as the answer to a write. False if it
@@ -177,7 +177,7 @@ class PdbIndex(Membership[Entry]):
         """All budgets that cover a pod of this owner: how many it wants may have changed."""
         keys: dict[Key, None] = {}
         for pod in self._pods.by_index("owner", uid):
-            keys.update((entry.key, None) for entry in self.entries_of(pod.metadata.uid))
+            keys.update(dict.fromkeys(self.budgets_of(pod.metadata.uid)))
         for key in keys:
             self.mark(key)
 

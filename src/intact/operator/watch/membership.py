@@ -161,9 +161,9 @@ class Membership(Generic[E]):
         else:
             self._budgets_of.pop(uid, None)
 
-    def entries_of(self, uid: str) -> list[E]:
+    def budgets_of(self, uid: str) -> tuple[Key, ...]:
         """The budgets of which the pod is a member, as of its last event."""
-        return [self.entries[key] for key in self._budgets_of.get(uid, ())]
+        return self._budgets_of.get(uid, ())
 
     def budgets_in(self, namespace: str) -> list[Key]:
         return list(self._namespaces.get(namespace, ()))

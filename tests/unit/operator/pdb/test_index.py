@@ -229,5 +229,5 @@ def test_covering() -> None:
     world.pods.put(one_pod("p", "p"))
     found = world.index.covering(one_pod("p", "p"))
     assert {entry.key[1] for entry in found} == {"b", "c"}
-    assert {entry.key[1] for entry in world.index.entries_of("p")} == {"b", "c"}
+    assert {name for _, name in world.index.budgets_of("p")} == {"b", "c"}
     assert overlaps == [("p", 2)]

@@ -19,6 +19,7 @@ from intact.model.amounts import desired_available
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
 from intact.model.pub import Ledger, LedgerRecord, PodUnavailableBudget, PubSpec, PubStatus
+from intact.model.versions import is_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def is_current(budget: PodUnavailableBudget, seen: str) -> bool:
     that pod's name is what was there before."""
     ledger = budget.status.ledger
     versions = [ledger.seen, *(record.resource_version for record in ledger.pods.values())]
-    return seen.isdigit() and int(seen) >= max(int(version or 0) for version in versions)
+    return is_at_least(seen, versions)
 
 
 def unseen(

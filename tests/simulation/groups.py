@@ -22,7 +22,7 @@ from tests.support.objects import NAMESPACES, PDBS, PODS, Json, pod
 
 NAMESPACE = "ns"
 SECONDS = 60.0
-REPLICAS = 3
+CONTROLLERS = 3
 WATCHED = ("pods", "poddisruptionbudgets")
 
 
@@ -50,7 +50,7 @@ class Course:
         self.clock = wall_clock()
         self.api = MemoryApi(clock=self.clock, seed=self.seed, managed_fields=False)
         self.user = Client(self.api.as_user("someone"), rng=rng, on_warning=lambda _: None)
-        self.replicas: list[PdbController] = []
+        self.controllers: list[PdbController] = []
         self.leader = 0
 
     async def play(self) -> None:
@@ -59,8 +59,8 @@ class Course:
             tasks = [group.create_task(self._keep(name)) for name in self._names()]
             page = await self.user.list(PODS, NAMESPACE)
             tasks.append(group.create_task(self._watch(page.resource_version)))
-            self.replicas = [self._replica(number) for number in range(REPLICAS)]
-            tasks += [group.create_task(each.run()) for each in self.replicas]
+            self.controllers = [self._controller(number) for number in range(CONTROLLERS)]
+            tasks += [group.create_task(each.run()) for each in self.controllers]
             self._register()
             tasks.append(group.create_task(self._lead()))
             await asyncio.sleep(5)
@@ -97,8 +97,8 @@ class Course:
             },
         }
 
-    def _replica(self, number: int) -> PdbController:
-        name = f"replica-{number}"
+    def _controller(self, number: int) -> PdbController:
+        name = f"controller-{number}"
         network = Network(
             self.api, name, random.Random(self.rng.getrandbits(64)), lambda: self.weather
         )
@@ -116,7 +116,7 @@ class Course:
     def _register(self) -> None:
         async def review(request: Json) -> Json:
             await asyncio.sleep(self.rng.uniform(0, 0.1))
-            gate = self.rng.choice(self.replicas).status_gate
+            gate = self.rng.choice(self.controllers).status_gate
             answer = await gate.review(msgspec.Raw(msgspec.json.encode(request)))
             await asyncio.sleep(self.rng.uniform(0, 0.1))
             found: Json = msgspec.to_builtins(answer)
@@ -133,14 +133,14 @@ class Course:
     async def _lead(self) -> None:
         """One leads for a while, then another; what the first has sent may still arrive."""
         while True:
-            task = asyncio.create_task(self.replicas[self.leader].lead())
+            task = asyncio.create_task(self.controllers[self.leader].lead())
             self.leaders += 1
             try:
                 await asyncio.sleep(self.rng.uniform(3, 25))
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
-            self.leader = (self.leader + 1) % REPLICAS
+            self.leader = (self.leader + 1) % CONTROLLERS
 
     async def _keep(self, wanted: tuple[str, str]) -> None:
         """A StatefulSet's pod and its kubelet: gone, it comes back under its name."""

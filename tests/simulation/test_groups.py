@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from intact.budget.pdb import group_decision as group_gate
-from intact.budget.pdb import group_recount as group_status
+from intact.budget.pdb.disrupted_pods import Standing
+from intact.budget.pdb.group_decision import decide
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
-from intact.operator.pdb import group_recount as group_scope
-from intact.operator.pdb import status_gate as pdb_webhook
+from intact.operator.pdb import group_recount, status_gate
 from tests.simulation.groups import TooManyDown, simulate_groups
 
 SEEDS = 25
@@ -36,31 +35,31 @@ def _nothing_is_spent(patch: pytest.MonkeyPatch) -> None:
 
     def free(budget: Any, ledger: Any, pod: Any, live: Any, now: Any) -> Any:
         rich = msgspec.structs.replace(ledger, allowed=99)
-        return group_gate.decide(budget, rich, pod, replace(live, needs={1: 99}), now)
+        return decide(budget, rich, pod, replace(live, needs={1: 99}), now)
 
-    patch.setattr(pdb_webhook, "decide", free)
+    patch.setattr(status_gate, "decide", free)
 
 
 def _stock_writes_pass(patch: pytest.MonkeyPatch) -> None:
     """And whoever decides believes what is stored."""
     _nothing_is_spent(patch)
-    patch.setattr(pdb_webhook, "patched", lambda _: AdmissionResponse(allowed=True))
+    patch.setattr(status_gate, "patched", lambda _: AdmissionResponse(allowed=True))
 
 
 def _records_are_cleared_at_once(patch: pytest.MonkeyPatch) -> None:
-    def forget(*_args: Any, **_kwargs: Any) -> group_status.Standing:
-        return group_status.Standing({}, (), ())
+    def forget(*_args: Any, **_kwargs: Any) -> Standing:
+        return Standing({}, (), ())
 
-    patch.setattr(group_scope, "look_again", forget)
+    patch.setattr(group_recount, "look_again", forget)
 
 
 def _a_leader_may_be_behind(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(group_scope, "is_current", lambda *_: True)
+    patch.setattr(group_recount, "is_current", lambda *_: True)
     patch.setattr(Reflector, "list_again", lambda _: None)
 
 
 def _a_gate_may_be_behind(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pdb_webhook, "is_current", lambda *_: True)
+    patch.setattr(status_gate, "is_current", lambda *_: True)
 
 
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

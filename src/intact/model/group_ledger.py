@@ -4,10 +4,10 @@ from intact.model.base import View
 
 
 class GroupRecord(View):
-    """An eviction that was admitted; its time stands in `status.disruptedPods`."""
+    """An eviction that was admitted; `status.disruptedPods` has its time."""
 
     uid: str = ""
-    """Of the pod that had the name, as far as the gate knew."""
+    """Of the pod that the gate knew by this name."""
     group: str = ""
     version: str = ""
     """The resource version of the pod that the gate looked at."""
@@ -17,18 +17,18 @@ class GroupLedger(View):
     pods: dict[str, GroupRecord] = {}
     """By name, as `status.disruptedPods`."""
     unavailable: dict[str, int] = {}
-    """Groups that are here and below their need: healthy pods left."""
+    """Groups with pods that are below their need: healthy pods left."""
     surplus: dict[str, int] = {}
-    """Healthy pods above the need, of groups that have any."""
+    """Healthy pods above the need, of groups that have such pods."""
     needs: dict[int, int] = {}
     """How many available groups have which need."""
     absent: dict[str, str] = {}
-    """Groups without a single pod that are expected back, and since when."""
+    """Groups without any pod that are expected back, and since when."""
     allowed: int = 0
     available: int = 0
     desired: int = 0
     expected: int = 0
     seen: str = ""
-    """The latest resource version of all pods that the last recount had counted."""
+    """The latest resource version of the pods that the last recount counted."""
     rules: str = ""
-    """Which budget, and which rules, the last recount was for."""
+    """The budget and the rules that the last recount was for."""

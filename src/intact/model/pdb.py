@@ -6,7 +6,7 @@ from intact.model.meta import Condition, LabelSelector, ObjectMeta
 
 
 class ManagedFields(View):
-    """Who has written an object last, and when; not what."""
+    """Which manager has written an object, and when; not what."""
 
     manager: str = ""
     operation: str = ""
@@ -24,7 +24,7 @@ class PdbSpec(View):
     min_available: IntOrPercent | None = None
     unhealthy_pod_eviction_policy: str | None = None
     budget_scope: str | None = None
-    """Of KEP-5682; no server knows it yet."""
+    """Of KEP-5682; no API server has it yet."""
 
 
 class PdbStatus(View):
@@ -34,7 +34,7 @@ class PdbStatus(View):
     desired_healthy: int = 0
     expected_pods: int = 0
     disrupted_pods: dict[str, str] = {}
-    """Names of pods whose eviction was allowed, with the time. Written by the API server."""
+    """Names of pods whose eviction the API server has allowed, with the time. It writes them."""
     conditions: list[Condition] = []
 
 

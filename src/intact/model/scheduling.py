@@ -1,7 +1,7 @@
-"""What says which pods are one group: PodGroup, Workload, LeaderWorkerSet.
+"""The objects that define which pods are one group: PodGroup, Workload, LeaderWorkerSet.
 
-Kubernetes has changed the shape with every version. One view reads all of them: what a version does
-not know is absent.
+Kubernetes has changed their shape with every version. One view reads all shapes: a field that a
+version does not have is absent.
 
 | | 1.35, v1alpha1 | 1.36, v1alpha2 | 1.37, v1beta1 |
 |---|---|---|---|
@@ -71,7 +71,7 @@ class GangWorkloadSpec(View):
 
 
 class GangWorkload(View):
-    """A Workload of scheduling.k8s.io; not to be taken for what owns pods."""
+    """A Workload of scheduling.k8s.io; `model.workload` has the owners of pods."""
 
     metadata: GroupMeta
     spec: GangWorkloadSpec = GangWorkloadSpec()

@@ -1,24 +1,46 @@
-"""How many groups there should be, also of those that have no pod at the moment.
+"""How many groups there should be, including those that have no pod at the moment.
 
-Where an object says how many there are (PodGroups, a LeaderWorkerSet), that counts, also while the
-last pod of all of them is gone. Where only pods say so, a group that has vanished is expected back
-for a while, unless whoever made its pods wants none any more.
-"""
+| who says how many groups there are | what counts |
+|---|---|
+| the annotation `intact.dev/expected-replicas` | that number |
+| an object: PodGroups of one template, a LeaderWorkerSet, a scale | its number, even while none has a pod |
+| only pods | the groups that have pods, and the absent ones |
+
+An absent group has lost its last pod. It stays expected for two minutes, unless the controller of
+its pods is gone or wants no pods.
+"""  # noqa: E501
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from intact.budget.pdb.group_counts import GroupCounts
-from intact.budget.pdb.group_sources import Definitions, Family, expected_of
+from intact.budget.pdb.group_sources import (
+    Definitions,
+    Family,
+    Source,
+    expected_of,
+    template_of,
+)
 from intact.model.group_ledger import GroupLedger
 from intact.model.meta import OwnerReference
+from intact.model.scheduling import GangWorkload, LeaderWorkerSet, PodGroup
 from intact.model.times import parse_time, timestamp_after
 
 ABSENT = timedelta(minutes=2)
-"""How long a group without pods is expected back."""
+"""How long a group without pods stays expected."""
 
 Wants = Callable[[OwnerReference], bool]
-"""Whether the controller of a group that has gone still wants pods."""
+"""Whether the controller of an absent group still wants pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedGroups:
+    total: int
+    absent: dict[str, str]
+    """Groups without pods that are expected back, and since when."""
+    forgotten: tuple[str, ...]
+    """Vanished groups that the live counts need not remember any longer."""
 
 
 def expect(
@@ -27,33 +49,35 @@ def expect(
     definitions: Definitions,
     now: datetime,
     wants: Wants,
-) -> tuple[int, dict[str, str]]:
-    """The number of groups, and those that have gone and are expected back, since when."""
+) -> ExpectedGroups:
+    """`before` is the ledger of the last recount."""
     families: dict[Family, int | None] = {
         family: expected_of(family, definitions)
         for family in (*counts.families, *(family for family, _ in counts.vanished.values()))
     }
-    absent = _absent(before, counts, families, now, wants)
+    absent, forgotten = _look_for_absent(before, counts, families, now, wants)
     total = len(absent)
     for family, told in families.items():
         total += counts.families.get(family, 0) if told is None else told
     if counts.settings.expected is not None:
         total = counts.settings.expected
-    return total, absent
+    return ExpectedGroups(total, absent, tuple(forgotten))
 
 
-def _absent(
+def _look_for_absent(
     before: GroupLedger,
     counts: GroupCounts,
     families: dict[Family, int | None],
     now: datetime,
     wants: Wants,
-) -> dict[str, str]:
-    # A leader that has just begun knows of them from the ledger alone.
+) -> tuple[dict[str, str], list[str]]:
+    """Groups that are expected back, since when; and vanished groups that are not."""
+    # A new leader knows of them only from the ledger.
     known = {*before.absent, *before.unavailable, *(one.group for one in before.pods.values())}
     candidates = [*counts.vanished, *sorted(known - {""} - counts.vanished.keys())]
     remembered = set(counts.families)
     absent: dict[str, str] = {}
+    forgotten: list[str] = []
     for group in candidates:
         if group in counts.groups:
             continue
@@ -61,14 +85,24 @@ def _absent(
         told = families[family] if family is not None else None
         since = before.absent.get(group, timestamp_after(now))
         if now >= parse_time(since) + ABSENT:
-            counts.forget(group)
+            forgotten.append(group)
         elif family is not None and told is not None:
-            # It only keeps its family in mind, and one is enough for that.
+            # It is remembered only for its family's sake, and one group is enough for that.
             if group not in known and (not told or family in remembered):
-                counts.forget(group)
+                forgotten.append(group)
             remembered.add(family)
         elif controller is None or wants(controller):
             absent[group] = since
         elif group not in known:
-            counts.forget(group)
-    return absent
+            forgotten.append(group)
+    return absent, forgotten
+
+
+def depends_on(counts: GroupCounts, definition: PodGroup | GangWorkload | LeaderWorkerSet) -> bool:
+    """Whether the number of groups may change with this definition."""
+    name = definition.metadata.name
+    vanished = {family for family, _ in counts.vanished.values()}
+    if not isinstance(definition, PodGroup):
+        return any(family.name == name for family in (*counts.families, *vanished))
+    families = (Family(Source.POD_GROUP, name), Family(Source.POD_GROUP, *template_of(definition)))
+    return any(family in counts.families or family in vanished for family in families)

@@ -34,10 +34,14 @@ def disruption_allowed(
 
 
 def insufficient_text(ledger: GroupLedger) -> str:
-    """The API server shows it to whoever it refuses by itself."""
+    """The API server shows it when it refuses an eviction without asking the gate."""
+    return available_text(ledger.available, ledger)
+
+
+def available_text(available: int, ledger: GroupLedger, budget: str = "the budget") -> str:
+    """What there is, and what the budget requires."""
     return (
-        f"{ledger.available} of {ledger.expected} groups are available and {ledger.desired} "
-        "must stay so"
+        f"{available} of {ledger.expected} groups are available; {budget} requires {ledger.desired}"
     )
 
 
@@ -47,8 +51,9 @@ def _allowed(reason: str, message: str, status: str = "False") -> Condition:
 
 def undefined_text(counts: GroupCounts) -> str:
     return (
-        "nobody says how many pods these groups need, their PodGroup, Workload or LeaderWorkerSet "
-        f"is not there or has no gang policy: {listed(sorted(counts.undefined))}"
+        "it is unknown how many pods these groups need, because their PodGroup, Workload or "
+        "LeaderWorkerSet does not exist or has no gang policy: "
+        f"{listed(sorted(counts.undefined))}"
     )
 
 
@@ -65,7 +70,7 @@ def budget_configured(
         return _configured(MISSING_WORKLOAD_REFERENCE, message, status="False")
     if len(counts.workloads) > 1:
         message = (
-            "the pods are of several workloads, whose groups are counted together: "
+            "the pods belong to several workloads; the budget counts all their groups together: "
             f"{listed(sorted(counts.workloads))}"
         )
         return _configured(MULTIPLE_WORKLOADS_DETECTED, message)

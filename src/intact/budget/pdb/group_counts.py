@@ -1,7 +1,7 @@
 """Live counts of a PodDisruptionBudget that counts groups: kept up to date with each pod.
 
-The ledger is not in them. Whoever asks names the pods that are recorded, and these are then
-counted as if they were not there: gate and recount look at different ledgers.
+They do not contain the ledger, because gate and recount look at different ones. The caller names
+the pods that are recorded, and `without` counts as if these did not exist.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ class Counted:
 
 
 class Seen(NamedTuple):
-    """A pod that was seen to go by an eviction, and when that was."""
+    """A pod that was seen to go by an eviction, and when the Eviction API said so."""
 
     uid: str
     at: str
@@ -70,15 +70,15 @@ class GroupCounts:
         self.unreferenced: dict[str, str] = {}
         """Pods without a group: names by UID."""
         self.undefined: dict[str, None] = {}
-        """Groups that nobody says the need of."""
+        """Groups whose need is unknown."""
         self.families: dict[Family, int] = {}
         self.workloads: dict[str, int] = {}
         self.vanished: dict[str, tuple[Family, OwnerReference | None]] = {}
         """Groups whose last pod has gone, until `forget`."""
         self.evicted: dict[str, Seen] = {}
-        """Pods that were seen to go by an eviction, by name, until `forget_evicted`."""
+        """Pods that were seen to go by an eviction, by name, until `forget`."""
         self.version = 0
-        """The latest resource version of all pods that were ever counted."""
+        """The latest resource version of all pods that these counts have ever seen."""
         self._definitions = definitions
         self._members: dict[str, _Member] = {}
         self._groups: dict[str, _Group] = {}
@@ -119,7 +119,7 @@ class GroupCounts:
         return True
 
     def redefine(self, source: str, name: str) -> bool:
-        """A definition has changed. True if that changes any group."""
+        """A definition has changed. Returns whether that changes any group."""
         changed = False
         for group in list(self._defined_by.get((source, name), ())):
             found = self._groups[group]
@@ -131,11 +131,11 @@ class GroupCounts:
                 changed = True
         return changed
 
-    def forget(self, group: str) -> None:
-        self.vanished.pop(group, None)
-
-    def forget_evicted(self, names: Iterable[str]) -> None:
-        for name in names:
+    def forget(self, groups: Iterable[str], evictions: Iterable[str]) -> None:
+        """Remember these vanished groups and evicted pods, by name, no longer."""
+        for group in groups:
+            self.vanished.pop(group, None)
+        for name in evictions:
             self.evicted.pop(name, None)
 
     @property
@@ -155,7 +155,7 @@ class GroupCounts:
         return member.reference.group if member and member.reference else None
 
     def is_healthy(self, uid: str) -> bool:
-        """Ready, and of a group that is known."""
+        """Whether it is ready, and the need of its group is known."""
         member = self._members.get(uid)
         if member is None or not member.healthy or member.reference is None:
             return False
@@ -171,7 +171,7 @@ class GroupCounts:
         return needs
 
     def without(self, uids: Iterable[str]) -> Counted:
-        """As it is if these pods are not there."""
+        """The counts as if these pods did not exist."""
         gone: dict[str, int] = {}
         for uid in dict.fromkeys(uids):
             if self.is_healthy(uid):
@@ -219,7 +219,7 @@ class GroupCounts:
         self._put_in(name, group)
 
     def _index(self, name: str, reference: Reference, group: _Group) -> None:
-        """File the group under what defines it, as long as any of its pods says so."""
+        """File the group under what defines it, as long as any of its pods refers to that."""
         key = (reference.source, reference.defined_by)
         if any((each.source, each.defined_by) == key for each in group.references):
             self._defined_by.setdefault(key, {})[name] = None
@@ -235,7 +235,7 @@ class GroupCounts:
             self._count(member.reference, member, -1, None)
 
     def _define(self, group: _Group) -> Definition | None:
-        """Pods of one group may differ for a while: then the largest need counts."""
+        """Pods of one group may disagree for a while: then the largest need counts."""
         found = [define(each, self.settings, self._definitions) for each in group.references]
         if not found or None in found:
             return None
@@ -272,7 +272,7 @@ class GroupCounts:
 
 
 def evicted_at(pod: Pod) -> str:
-    """When the Eviction API said that it evicts this pod; empty if it did not."""
+    """When the Eviction API said that it evicts this pod; empty if it did not say so."""
     for condition in pod.status.conditions:
         if condition.type == "DisruptionTarget" and condition.status == "True":
             evicted = condition.reason == "EvictionByEvictionAPI"

@@ -3,8 +3,8 @@
 Two rules:
 - Everything that decides whether an eviction may go on lives in this file.
 - A decision is a function of the stored budget, what is to be stored, and the gate's live counts.
-  It returns the answer and what is stored in its place, under the API server's own
-  compare-and-swap: whoever loses that race is asked again with the fresh object.
+  It returns the answer and what is stored instead. The API server stores it by compare-and-swap: an
+  eviction that loses that race comes back to the gate with the fresh object.
 
 The API server stores an eviction before it carries it out: it takes one from disruptionsAllowed and
 puts the pod's name into disruptedPods.
@@ -12,13 +12,13 @@ puts the pod's name into disruptedPods.
 | the pod | cost |
 |---|---|
 | already in disruptedPods, and not a younger one of the same name | free |
-| without a group, or of a group that nobody says the need of | denied |
+| without a group, or in a group whose need is unknown | denied |
 | not ready | free, recorded; without `AlwaysAllow` only while enough groups are available |
 | in a group that is already unavailable | free, recorded |
 | in a group with surplus (healthy pods > need) | free, recorded, surplus - 1 |
 | any other | 1 group, recorded; none left: denied |
 
-What is stored and what is counted live may differ: whichever is stricter holds, and is stored.
+The stored counts and the live counts may differ: the stricter ones hold, and are stored.
 """
 
 from collections.abc import Mapping
@@ -31,6 +31,7 @@ import msgspec
 from intact.budget.pdb.group_conditions import (
     INSUFFICIENT_REPLICAS,
     SUFFICIENT_REPLICAS,
+    available_text,
     insufficient_text,
 )
 from intact.budget.pdb.group_counts import Counted
@@ -48,7 +49,7 @@ ALWAYS_ALLOW = "AlwaysAllow"
 
 
 class Reason(StrEnum):
-    """Why a decision is as it is; a label of a metric."""
+    """The rule that decided; a label of a metric."""
 
     RECORDED = "AlreadyRecorded"
     NOT_READY = "NotAvailable"
@@ -70,13 +71,13 @@ class Subject:
     name: str
     uid: str
     at: str
-    """When the API server allowed it, by its own clock."""
+    """When the API server allowed the eviction, by its own clock."""
     healthy: bool
     group: str | None
     need: int | None
-    """None if nobody says so."""
+    """None if it is unknown."""
     recorded: bool
-    """The entry that is stored stands for this pod."""
+    """Whether an entry of disruptedPods stands for this pod already."""
     version: str
     """The resource version of the pod that the gate looks at."""
 
@@ -91,8 +92,8 @@ class Verdict:
 
 
 def evicted_names(old: PdbStatus, new: PdbStatus) -> list[str]:
-    """The pod of an eviction: the new name or time. If there is none, it was evicted before in the
-    same second: any with the latest time may be meant."""
+    """The pod that is evicted: the new name or time. If nothing is new, a pod is evicted again in
+    the same second: any pod with the latest time may be meant."""
     before, after = old.disrupted_pods, new.disrupted_pods
     changed = [name for name, at in after.items() if before.get(name) != at]
     if changed or not after:
@@ -102,7 +103,7 @@ def evicted_names(old: PdbStatus, new: PdbStatus) -> list[str]:
 
 
 def problem_of(budget: PodDisruptionBudget, ledger: GroupLedger | None) -> Verdict | None:
-    """Why nothing may go, whatever the pod."""
+    """Why no pod at all may go; None if the decision depends on the pod."""
     name = budget.metadata.name
     if problems := check_settings(budget):
         text = "; ".join(map(str, problems))
@@ -129,7 +130,7 @@ def decide(
     live: Counted,
     now: datetime,
 ) -> Verdict:
-    """May this pod go now? `live` is without all pods that are recorded."""
+    """May this pod go now? `live` counts as if recorded pods did not exist."""
     if pod.recorded:
         return _allow(budget, ledger, pod, Reason.RECORDED, now)
     if pod.group is None or pod.need is None:
@@ -155,7 +156,7 @@ def decide(
 
 
 def _breaks(group: str, live: Counted) -> bool:
-    """Whether one pod less makes the group unavailable, by the live counts."""
+    """Whether the group becomes unavailable with one pod less, by the live counts."""
     return group not in live.unavailable and group not in live.surplus
 
 
@@ -199,7 +200,7 @@ def _allow(
 
 
 def _conditions(old: PdbStatus, ledger: GroupLedger, now: datetime) -> list[Condition]:
-    """Only what an eviction changes."""
+    """With the condition that an eviction may change."""
     for condition in old.conditions:
         if (condition.type, condition.reason) == (DISRUPTION_ALLOWED, SUFFICIENT_REPLICAS):
             if ledger.allowed:
@@ -217,33 +218,37 @@ def _conditions(old: PdbStatus, ledger: GroupLedger, now: datetime) -> list[Cond
 def _unresolved(budget: PodDisruptionBudget, pod: Subject) -> Verdict:
     name = budget.metadata.name
     if pod.group is None:
-        what = f"Pod {pod.name} has no group, and the disruption budget {name} counts groups"
-        message = f"{what}: give it a reference to one, or take it out of the budget's selector."
+        message = (
+            f"Pod {pod.name} belongs to no group, but the disruption budget {name} counts groups: "
+            "give the pod a reference to its group, or exclude it from the budget's selector."
+        )
     else:
-        what = f"Nobody says how many pods group {pod.group!r} of pod {pod.name} needs"
-        message = f"{what}: the disruption budget {name} waits for its definition."
+        message = (
+            f"Pod {pod.name} of group {pod.group!r} cannot go now: it is unknown how many pods the "
+            f"group needs. The disruption budget {name} waits for its PodGroup, Workload or "
+            "LeaderWorkerSet."
+        )
     return Verdict(False, Reason.UNRESOLVED, message)
 
 
 def _exhausted(
     budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, available: int
 ) -> str:
-    have = f"{available} of {ledger.expected} groups available"
-    need = f"{ledger.desired} must stay so"
-    return (
-        f"Pod {pod.name} of group {pod.group!r} cannot go now: the disruption budget "
-        f"{budget.metadata.name} has {have} and {need}. {_waits_for(ledger)}"
-    )
+    found = available_text(available, ledger, f"the disruption budget {budget.metadata.name}")
+    return f"Pod {pod.name} of group {pod.group!r} cannot go now: {found}. {_waits_for(ledger)}"
 
 
 def _unhealthy(
     budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, live: Counted
 ) -> str:
-    have = min(ledger.available, live.available)
+    found = available_text(
+        min(ledger.available, live.available),
+        ledger,
+        f"the disruption budget {budget.metadata.name}",
+    )
     return (
-        f"Pod {pod.name} of group {pod.group!r} is not ready, and the disruption budget "
-        f"{budget.metadata.name} lets such pods go only while enough groups are available: "
-        f"{have} of {ledger.expected} are, and {ledger.desired} must be. {_waits_for(ledger)}"
+        f"Pod {pod.name} of group {pod.group!r} cannot go now: it is not ready, and such pods go "
+        f"only while enough groups are available. {found}. {_waits_for(ledger)}"
     )
 
 

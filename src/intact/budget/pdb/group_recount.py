@@ -1,131 +1,52 @@
 """The recount of a PodDisruptionBudget that counts groups: from live counts to its next status.
 
-currentHealthy, expectedPods and disruptedPods count pods; desiredHealthy is the fewest pods that
-make the groups desired. disruptionsAllowed is, for a server that takes one for each pod and refuses
-at none, the pods that may go now: all healthy ones of unavailable groups, all surplus, and the
-needs of as many of the largest available groups as may still go. Which ones, the gate decides.
+The fields of the status count pods, as the API server expects it:
 
-Only the recount clears disruptedPods. An entry names a pod, and stands for whoever had that name
-when it was made: the pod that the gate knew, or any that is not younger than the entry.
-
-| the pod of that name | its entry stays |
+| field | pods |
 |---|---|
-| there, and not going | two minutes: then it was not evicted after all |
-| was seen to go by an eviction, not before the entry was made | no longer |
-| younger than the entry | no longer |
-| gone, going or finished for another reason; another one of the same age | for a while, in case that it is the younger one that is being evicted |
+| currentHealthy | healthy pods of groups whose need is known |
+| expectedPods | all pods that the budget selects |
+| desiredHealthy | the fewest pods that make the desired groups available |
+| disruptionsAllowed | those that may go now: all healthy pods of unavailable groups, all surplus, and the needs of as many of the largest available groups as may still go |
+
+The API server takes one from disruptionsAllowed for each evicted pod, and refuses at 0. Which pods
+go, the gate decides.
 """  # noqa: E501
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-import msgspec
 from msgspec.structs import replace
 
+from intact.budget.pdb.disrupted_pods import SETTLED, Standing, past_evictions
 from intact.budget.pdb.expected_groups import ABSENT, Wants, expect
 from intact.budget.pdb.group_conditions import budget_configured, disruption_allowed
-from intact.budget.pdb.group_counts import GroupCounts, Seen
+from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_settings import check_settings, groups_alike, rules_of
 from intact.budget.pdb.group_sources import Definitions
 from intact.budget.pdb.pods import DELETION_TIMEOUT, desired_healthy
 from intact.model.conditions import merge
 from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
-from intact.model.pod import Pod
-from intact.model.pod_state import is_gone
 from intact.model.times import parse_time
-
-SETTLED = timedelta(seconds=10)
-"""After so long the server has surely deleted what it was allowed to evict."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The entries of disruptedPods, looked at again."""
-
-    kept: dict[str, str]
-    """Names and times."""
-    recorded: tuple[str, ...]
-    """UIDs of the pods that they stand for."""
-    overdue: tuple[Pod, ...]
-    """Pods that did not go."""
+from intact.model.versions import is_at_least
 
 
 @dataclass(frozen=True, slots=True)
 class Recounted:
     status: PdbStatus
     ledger: GroupLedger
-
-
-def read_ledger(text: str) -> GroupLedger | None:
-    """None if there is none, or somebody has written something else."""
-    try:
-        return _LEDGER.decode(text)
-    except msgspec.DecodeError:
-        return None
-
-
-_LEDGER = msgspec.json.Decoder(GroupLedger)
-
-
-def stands_for(pod: Pod, at: str, record: GroupRecord | None) -> bool:
-    """Whether the pod that has the name now may be the one that an entry means."""
-    if record is not None and record.uid == pod.metadata.uid:
-        return True
-    created = pod.metadata.creation_timestamp
-    return not created or parse_time(created) <= parse_time(at)
-
-
-def recorded_uids(
-    disrupted: Mapping[str, str], ledger: GroupLedger | None, find: Callable[[str], Pod | None]
-) -> list[str]:
-    """The pods that must not be counted on."""
-    records = ledger.pods if ledger is not None else {}
-    pods = ((find(name), at, records.get(name)) for name, at in disrupted.items())
-    return [pod.metadata.uid for pod, at, record in pods if pod and stands_for(pod, at, record)]
-
-
-def look_again(
-    disrupted: Mapping[str, str],
-    ledger: GroupLedger,
-    find: Callable[[str], Pod | None],
-    evicted: Mapping[str, Seen],
-    now: datetime,
-    is_fresh: Callable[[Pod], bool] = lambda _pod: True,
-) -> Standing:
-    """`evicted` are pods that were seen to go by an eviction. `is_fresh` says whether a pod is
-    still as the store has it: if the store is behind, nothing is overdue."""
-    kept: dict[str, str] = {}
-    overdue: list[Pod] = []
-    for name, at in disrupted.items():
-        pod, record = find(name), ledger.pods.get(name)
-        if _was_seen(evicted.get(name), record, at):
-            continue
-        if pod is not None and not stands_for(pod, at, record):
-            continue
-        if pod is None or is_gone(pod) or (record and record.uid != pod.metadata.uid):
-            if now < parse_time(at) + SETTLED:
-                kept[name] = at
-        elif now < parse_time(at) + DELETION_TIMEOUT or not is_fresh(pod):
-            kept[name] = at
-        else:
-            overdue.append(pod)
-    return Standing(kept, tuple(recorded_uids(kept, ledger, find)), tuple(overdue))
-
-
-def _was_seen(seen: Seen | None, record: GroupRecord | None, at: str) -> bool:
-    """That the very pod that was recorded went, and not for an earlier entry."""
-    if seen is None or record is None or seen.uid != record.uid:
-        return False
-    return parse_time(seen.at) >= parse_time(at)
+    forgotten_groups: tuple[str, ...]
+    """Vanished groups that the live counts need not remember any longer."""
+    forgotten_evictions: tuple[str, ...]
+    """Names of evicted pods that the live counts need not remember any longer."""
 
 
 def is_current(ledger: GroupLedger, seen: str) -> bool:
-    """Whether a store as of this version is new enough: not older than what the last recount has
+    """Whether a store as of version `seen` is new enough: not older than what the last recount
     counted, nor than what any gate has looked at since."""
     versions = [ledger.seen, *(record.version for record in ledger.pods.values())]
-    return seen.isdigit() and int(seen) >= max(int(version or 0) for version in versions)
+    return is_at_least(seen, versions)
 
 
 def recount(
@@ -137,30 +58,30 @@ def recount(
     now: datetime,
     wants: Wants,
 ) -> Recounted:
-    """`before` is the ledger that is stored, empty if there is none for this budget."""
+    """`before` is the stored ledger; an empty one if the budget has none of its own."""
     seen = str(counts.version)
     counted = counts.without(standing.recorded)
     if not groups_alike(budget, before):
         before = GroupLedger(
             pods={name: replace(record, group="") for name, record in before.pods.items()}
         )
-    expected, absent = expect(before, counts, definitions, now, wants)
+    groups = expect(before, counts, definitions, now, wants)
     problems = check_settings(budget)
-    desired = desired_healthy(budget.spec, expected)
+    desired = desired_healthy(budget.spec, groups.total)
     allowed = max(0, counted.available - desired)
     closed = bool(problems or counts.undefined)
-    if closed or not expected or not _has_amount(budget.spec):
+    if closed or not groups.total or not _has_amount(budget.spec):
         allowed = 0
     ledger = GroupLedger(
         pods={name: before.pods.get(name, GroupRecord(version=seen)) for name in standing.kept},
         unavailable=counted.unavailable,
         surplus=counted.surplus,
         needs=counted.needs,
-        absent=absent,
+        absent=groups.absent,
         allowed=allowed,
         available=counted.available,
         desired=desired,
-        expected=expected,
+        expected=groups.total,
         seen=seen,
         rules=rules_of(budget),
     )
@@ -181,7 +102,9 @@ def recount(
             now,
         ),
     )
-    return Recounted(status, ledger)
+    return Recounted(
+        status, ledger, groups.forgotten, past_evictions(counts.evicted, standing.kept, now)
+    )
 
 
 def _has_amount(spec: PdbSpec) -> bool:
@@ -189,7 +112,7 @@ def _has_amount(spec: PdbSpec) -> bool:
 
 
 def may_go(ledger: GroupLedger) -> int:
-    """The pods that may go now, all taken together."""
+    """How many pods may go now."""
     pods = sum(ledger.unavailable.values()) + sum(ledger.surplus.values())
     groups = ledger.allowed
     for need in sorted(ledger.needs, reverse=True):
@@ -200,7 +123,8 @@ def may_go(ledger: GroupLedger) -> int:
 
 
 def _fewest_pods(desired: int, counts: GroupCounts) -> int:
-    """That make so many groups available. Groups that are not there need what the least need."""
+    """The fewest that make so many groups available. A group that does not exist yet is taken to
+    need as few pods as the smallest one."""
     needs = counts.needs_of_all()
     least = min(needs, default=counts.settings.min_ready or 1)
     pods = 0
@@ -212,7 +136,7 @@ def _fewest_pods(desired: int, counts: GroupCounts) -> int:
 
 
 def next_check(status: PdbStatus, ledger: GroupLedger, now: datetime) -> datetime | None:
-    """When something is over without anybody saying so."""
+    """When time alone ends something: an absent group, or an entry of disruptedPods."""
     moments = [parse_time(since) + ABSENT for since in ledger.absent.values()]
     for at in status.disrupted_pods.values():
         moments += [parse_time(at) + SETTLED, parse_time(at) + DELETION_TIMEOUT]

@@ -1,7 +1,6 @@
-"""What a PodDisruptionBudget that counts groups says beside its spec: a label and annotations.
+"""The settings of a PodDisruptionBudget that counts groups: a label and annotations.
 
-A bad value is refused at admission. One that slipped in, because it was there before Intact, makes
-the budget fail closed.
+Admission refuses a bad value. One that is older than Intact's webhook makes the budget fail closed.
 """
 
 from dataclasses import dataclass
@@ -24,13 +23,13 @@ _SEPARATOR = "|"
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
     label_key: str = ""
-    """Empty: pods say themselves which group they are of."""
+    """If empty, each pod refers to its group itself."""
     min_ready: int | None = None
     expected: int | None = None
 
 
 def read_settings(budget: PodDisruptionBudget) -> GroupSettings:
-    """A value that cannot be read counts as absent; `check_settings` says so."""
+    """A bad value counts as absent; `check_settings` reports it."""
     annotations = budget.metadata.annotations
     key = annotations.get(GROUP_LABEL_KEY, "")
     return GroupSettings(
@@ -70,8 +69,8 @@ def _error(name: str, value: str, message: str) -> FieldError:
 
 
 def rules_of(budget: PodDisruptionBudget) -> str:
-    """By what a recount is told from one of another budget or of other rules. The generation says
-    nothing about labels and annotations, and annotations may have been copied."""
+    """Identifies a budget and its rules: a recount of another budget, or under other rules, is not
+    valid. The generation does not change with annotations, and annotations may have been copied."""
     annotations = budget.metadata.annotations
     names = (GROUP_LABEL_KEY, MIN_READY_REPLICAS, EXPECTED_REPLICAS)
     values = [annotations.get(name, "") for name in names]
@@ -79,10 +78,10 @@ def rules_of(budget: PodDisruptionBudget) -> str:
 
 
 def is_of(budget: PodDisruptionBudget, ledger: GroupLedger) -> bool:
-    """Whether a ledger is this budget's, under whatever rules."""
+    """Whether a ledger belongs to this budget, under whatever rules."""
     return ledger.rules.partition(_SEPARATOR)[0] == budget.metadata.uid
 
 
 def groups_alike(budget: PodDisruptionBudget, ledger: GroupLedger) -> bool:
-    """Whether a ledger's groups are told from each other as the budget does now."""
+    """Whether a ledger was written when the budget formed its groups as it does now."""
     return ledger.rules.split(_SEPARATOR)[2:4] == rules_of(budget).split(_SEPARATOR)[2:4]

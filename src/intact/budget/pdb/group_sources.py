@@ -9,8 +9,8 @@ First match wins:
 | pod `spec.workloadRef` | name, podGroup, replica key | the Workload's `minCount` | the scale of its controller, else those seen |
 | labels of a LeaderWorkerSet | its group key | annotation with the size | `spec.replicas` |
 
-A pod without any of these has no group; a group whose definition is not there, or does not say how
-many pods it needs, has no need. Both count as unhealthy.
+A pod without any of these has no group. If the definition of a group does not exist, or does not say
+how many pods it needs, the need of the group is unknown. In both cases the pods count as unhealthy.
 """  # noqa: E501
 
 from enum import StrEnum
@@ -40,7 +40,7 @@ class Source(StrEnum):
 
 
 class Reference(NamedTuple):
-    """What a pod itself says about its group."""
+    """What a pod itself tells about its group."""
 
     source: Source
     group: str
@@ -49,11 +49,11 @@ class Reference(NamedTuple):
     part: str = ""
     """The podGroup of the Workload."""
     need: int | None = None
-    """None where only the definition knows."""
+    """None where only the definition tells."""
 
 
 class Family(NamedTuple):
-    """Groups that one object says the number of."""
+    """Groups whose number one object tells."""
 
     source: Source
     name: str
@@ -64,7 +64,7 @@ class Definition(NamedTuple):
     need: int
     family: Family
     workload: str = ""
-    """Kind and name of what the group is a part of; empty if it stands for itself."""
+    """The name of what the group is a part of; empty if it is a part of nothing."""
 
 
 class Definitions(Protocol):
@@ -74,7 +74,7 @@ class Definitions(Protocol):
     def workload(self, name: str) -> GangWorkload | None: ...
     def leader_worker_set(self, name: str) -> LeaderWorkerSet | None: ...
     def pod_groups_of(self, workload: str, template: str) -> int:
-        """How many PodGroups there are of a template, without those that are being deleted."""
+        """How many PodGroups of a template exist, without those that are being deleted."""
 
     def scale_of(self, controller: ControllerReference) -> int | None:
         """How many groups a controller wants; None if it does not count groups."""
@@ -107,7 +107,7 @@ def reference_of(pod: Pod, settings: GroupSettings) -> Reference | None:
 def define(
     reference: Reference, settings: GroupSettings, definitions: Definitions
 ) -> Definition | None:
-    """None if nobody says how many pods the group needs."""
+    """None if it is unknown how many pods the group needs."""
     if reference.source is Source.POD_GROUP:
         return _of_pod_group(definitions.pod_group(reference.defined_by), settings)
     need = reference.need
@@ -144,7 +144,7 @@ def _need_of_part(
 
 
 def template_of(group: PodGroup) -> tuple[str, str]:
-    """Workload and template of a PodGroup; empty if it was made from none."""
+    """The Workload and the template of a PodGroup; empty if it was made from none."""
     spec = group.spec
     template = spec.workload_ref
     if template is None and spec.pod_group_template_ref is not None:
@@ -161,7 +161,7 @@ def _family_of(group: PodGroup) -> Family:
 
 
 def expected_of(family: Family, definitions: Definitions) -> int | None:
-    """How many groups there should be; None if nobody but the pods themselves says so."""
+    """How many groups there should be; None if only pods tell."""
     match family.source:
         case Source.POD_GROUP if family.part:
             return definitions.pod_groups_of(family.name, family.part)

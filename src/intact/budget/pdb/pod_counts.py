@@ -10,7 +10,7 @@ class PodCounts:
         self.controllers: dict[str, OwnerReference] = {}
         """The owners that control its pods, as the pods name them, by UID."""
         self._controller_of: dict[str, str] = {}
-        """Of each pod, by UID; empty if nobody controls it."""
+        """The UID of the owner that controls each pod, by UID; empty if none does."""
         self._pods_of: dict[str, int] = {}
         self._healthy: set[str] = set()
 
@@ -24,7 +24,7 @@ class PodCounts:
 
     @property
     def unmanaged(self) -> int:
-        """Pods that nobody controls."""
+        """Pods that no owner controls."""
         return self._pods_of.get("", 0)
 
     def is_healthy(self, uid: str) -> bool:
@@ -62,5 +62,5 @@ class PodCounts:
 
 
 def is_healthy(pod: Pod) -> bool:
-    """As Kubernetes counts for a PodDisruptionBudget: the phase does not matter."""
+    """As Kubernetes' disruption controller counts: the phase does not matter."""
     return not is_terminating(pod) and has_condition(pod, "Ready")

@@ -10,8 +10,8 @@
 
 disruptionsAllowed = currentHealthy - desiredHealthy; 0 if that is negative, or nothing is expected.
 
-A pod whose eviction the API server has allowed stands in disruptedPods, by name, and is not healthy
-until it is gone, or until two minutes have passed: then it was not evicted after all.
+A pod whose eviction the API server has allowed is listed in disruptedPods, by name. It does not
+count as healthy until two minutes have passed: then it was not evicted after all.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,20 +38,20 @@ SYNC_FAILED = "SyncFailed"
 
 @dataclass(frozen=True, slots=True)
 class Disrupted:
-    """What stands in disruptedPods, looked at again."""
+    """The entries of disruptedPods, looked at again."""
 
     kept: dict[str, str]
-    """Names and times of pods that are still to go."""
+    """Names and times of pods that are still expected to go."""
     pods: tuple[Pod, ...]
     """The same pods."""
     overdue: tuple[Pod, ...]
-    """Pods that should have gone and did not."""
+    """Pods that did not go in time."""
     next_check: datetime | None
-    """When the first of those that are kept is overdue."""
+    """When the first of the kept entries is overdue."""
 
 
 def needs_controllers(spec: PdbSpec) -> bool:
-    """Whether the budget counts by what the controllers of its pods want."""
+    """Whether the budget depends on how many pods the controllers of its pods want."""
     return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
 
@@ -63,7 +63,7 @@ def desired_healthy(spec: PdbSpec, expected: int) -> int:
 def look_again(
     disrupted: Mapping[str, str], find: Callable[[str], Pod | None], now: datetime
 ) -> Disrupted:
-    """`find` gives the pod that an entry means, or None if it is gone or not covered any more."""
+    """`find` returns the pod that an entry means, or None if it is gone or not covered any more."""
     kept: dict[str, str] = {}
     pods: list[Pod] = []
     overdue: list[Pod] = []
@@ -111,7 +111,7 @@ def count(
 
 
 def fail_safe(budget: PodDisruptionBudget, problem: str, now: datetime) -> PdbStatus:
-    """Nothing may be evicted while it cannot be counted; all else stays as it was."""
+    """Nothing may be evicted while the budget cannot be counted; all else stays as it was."""
     old = budget.status
     condition = Condition(
         type=DISRUPTION_ALLOWED,
@@ -139,6 +139,6 @@ def is_up_to_date(old: PdbStatus, new: PdbStatus) -> bool:
 def _verdict(status: PdbStatus) -> tuple[str, str, str]:
     for one in status.conditions:
         if one.type == DISRUPTION_ALLOWED:
-            # The message of a failure is all there is to see of it.
+            # Only the message tells one failure from another.
             return one.status, one.reason, one.message if one.reason == SYNC_FAILED else ""
     return "", "", ""

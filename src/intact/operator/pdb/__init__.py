@@ -1,1 +1,1 @@
-"""PodDisruptionBudgets in a cluster: budgets in groups, and the disruption controller."""
+"""PodDisruptionBudgets in a cluster: those that count groups, and the disruption controller."""

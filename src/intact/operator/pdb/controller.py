@@ -1,8 +1,8 @@
-"""PodDisruptionBudget: all its parts, put together for one replica.
+"""PodDisruptionBudgets: all parts of one process, put together.
 
-Two controllers share what they look at. `pdb` counts budgets in groups and is at home on any
-cluster: it touches only budgets that ask for it. `disruption` is Kubernetes' own disruption
-controller, for all other budgets, where kube-controller-manager runs without it.
+Two controllers share their watches and their index. `pdb` counts groups, on any cluster: it writes
+only budgets that ask for groups. `disruption` is the disruption controller for all other budgets,
+for clusters whose kube-controller-manager runs without its own.
 """
 
 import asyncio
@@ -23,20 +23,24 @@ from intact.kube.store import Key, Store, key_of
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.pdb.disruption import Disruption
-from intact.operator.pdb.events import PdbEvents
-from intact.operator.pdb.group_recount import GroupRecount, is_left_over
+from intact.operator.pdb.events import DisruptionEvents
+from intact.operator.pdb.give_back import GiveBack, is_left_over
+from intact.operator.pdb.group_recount import GroupRecount
 from intact.operator.pdb.group_sources import GroupSources
-from intact.operator.pdb.index import PdbIndex, Tally
+from intact.operator.pdb.index import PdbIndex
 from intact.operator.pdb.other_writers import OtherWriters
+from intact.operator.pdb.redefinitions import Redefinitions
 from intact.operator.pdb.stale_targets import StaleTargets
 from intact.operator.pdb.status_gate import Observe, PdbStatusGate
+from intact.operator.pdb.status_writer import GROUPS_MANAGER, StatusWriter
+from intact.operator.pdb.tallies import Tallies
 from intact.operator.watch.shared import Watches
 
 _WORKERS = 32
-"""They only wait for the API server."""
+"""So many, because they only wait for the API server."""
 GATHER = 0.25
-"""Seconds. What has changed is counted at every such beat of the clock, all of it together: fewer
-status writes, and answers that come together wake the process once."""
+"""Seconds. All changes since the last such beat of the clock are counted together: that makes fewer
+status writes, and answers that arrive together wake the process once."""
 
 
 class PdbController:
@@ -53,8 +57,8 @@ class PdbController:
         watches: Watches | None = None,
         observe: Observe = lambda _verdict: None,
     ) -> None:
-        """Watches that are given are run by whoever gave them. `groups` and `disruption` say which
-        of the two controllers run."""
+        """The caller runs the watches that it passes in. `groups` and `disruption` say which of the
+        two controllers run."""
         self._rng = rng or random.Random()
         self._leading = False
         self.reconciliations = {"pod": 0, "group": 0}
@@ -67,59 +71,59 @@ class PdbController:
         )
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.recounts: Queue[Key] = Queue("disruption", rng=self._rng)
-        self.pdb_events = PdbEvents(self.events)
+        self.disruption_events = DisruptionEvents(self.events)
         self.sources = GroupSources(client, self._watches.workloads, rng=self._rng)
-        self.group_scope = GroupRecount(
-            client,
-            self.sources,
-            self._watches.workloads,
-            self._watches.pods,
-            self.pdb_events,
-            self.recounts,
-            now=now,
-            leads=leads,
-            for_all=disruption,
-        )
         self.index = PdbIndex(
             self._watches.pods.store,
             self.budgets.store,
             self._watches.workloads,
-            self._make_tally,
+            Tallies(self.sources, groups, disruption).make,
         )
-        self.group_scope.attach(self.index)
-        self.status_gate = PdbStatusGate(self.index, self._watches.pods, now=now, observe=observe)
         self.index.on_dirty(self._mark)
-        self.disruption = Disruption(
+        self.redefinitions = Redefinitions(self.index, self.sources)
+        self.status_gate = PdbStatusGate(self.index, self._watches.pods, now=now, observe=observe)
+        self.group_writer = StatusWriter(
+            client, self.index, self.recounts, leads=leads, field_manager=GROUPS_MANAGER
+        )
+        self.group_recount = GroupRecount(
             client,
+            self.index,
+            self.sources,
+            self._watches.workloads,
+            self._watches.pods,
+            self.group_writer,
+            self.disruption_events,
+            self.recounts,
+            now=now,
+            report_no_pods=disruption,
+        )
+        self.give_back = GiveBack(self.group_writer, keep_replicas=disruption)
+        self.disruption_writer = StatusWriter(client, self.index, self.recounts, leads=leads)
+        self.disruption = Disruption(
             self.index,
             self._watches.workloads,
             self._watches.pods.store,
-            self.pdb_events,
+            self.disruption_writer,
+            self.disruption_events,
             self.recounts,
             now=now,
-            leads=leads,
         )
         self.targets: Queue[Key] = Queue("stale_pod_disruption", rng=self._rng)
         self.stale_targets = StaleTargets(
             client, self._watches.pods.store, self.targets, now=now, leads=leads
         )
-        self.other_writers = OtherWriters(self.pdb_events, self._is_ours)
+        self.other_writers = OtherWriters(self.disruption_events, self._is_ours)
         self.budgets.store.subscribe(self._budget_changed)
         if disruption:
             self.index.on_overlap(self._overlap)
             self._watches.pods.store.subscribe(self._pod_changed)
-
-    def _make_tally(self, budget: PodDisruptionBudget) -> Tally | None:
-        if self._groups and not counts_pods(budget):
-            return self.group_scope.make_tally(budget)
-        return PodCounts() if self._disruption else None
 
     @property
     def reflectors(self) -> list[Reflector[Any]]:
         return [self.budgets, *self.sources.reflectors.values(), *self._watches.reflectors]
 
     async def run(self) -> None:
-        """What every replica does, until cancelled."""
+        """What every process does, until cancelled."""
         async with asyncio.TaskGroup() as group:
             if self._runs_watches:
                 group.create_task(self._watches.run())
@@ -129,7 +133,7 @@ class PdbController:
             group.create_task(self.events.run())
 
     async def wait_synced(self) -> None:
-        """Before this the index is not complete, and nobody may ask it."""
+        """Until then the index is incomplete, and the gate must not answer from it."""
         await self.budgets.wait_synced()
         await self._watches.wait_synced()
         if self._groups:
@@ -137,7 +141,7 @@ class PdbController:
 
     async def lead(self) -> None:
         """What the leader does, until cancelled."""
-        # An earlier leader may have seen more than this replica: look afresh before counting.
+        # An earlier leader may have seen more than this process: list afresh before counting.
         if self._groups and self._watches.pods.version:
             self._watches.pods.list_again()
         await self.wait_synced()
@@ -163,18 +167,18 @@ class PdbController:
         entry = self.index.entries.get(key)
         budget = self.budgets.store.get(*key)
         if self._groups and budget is not None and counts_pods(budget):
-            await self.group_scope.give_back(budget)
+            await self.give_back.reconcile(budget)
         if entry is None:
             return
         in_groups = isinstance(entry.tally, GroupCounts)
         self.reconciliations["group" if in_groups else "pod"] += 1
         if in_groups:
-            await self.group_scope.reconcile(entry)
+            await self.group_recount.reconcile(key)
         else:
             await self.disruption.reconcile(key)
 
     def _is_ours(self, budget: PodDisruptionBudget) -> bool:
-        """Whether nobody else may write its status."""
+        """Whether only this process may write its status."""
         entry = self.index.entries.get(key_of(budget))
         return self._leading and entry is not None and isinstance(entry.tally, PodCounts)
 
@@ -182,7 +186,7 @@ class PdbController:
         self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
     ) -> None:
         if new is None and old is not None:
-            self.pdb_events.forget(key_of(old))
+            self.disruption_events.forget(key_of(old))
         self.other_writers.budget_changed(old, new)
         if self._leading and self._groups and new is not None and is_left_over(new):
             self.recounts.add(key_of(new))
@@ -192,7 +196,7 @@ class PdbController:
             self.stale_targets.mark(new)
 
     def _look_for_overlaps(self) -> None:
-        """Those that began before this replica led."""
+        """Those that began before this process led."""
         for pod in self._watches.pods.store:
             keys = self.index.budgets_of(pod.metadata.uid)
             if len(keys) > 1:
@@ -200,4 +204,4 @@ class PdbController:
 
     def _overlap(self, pod: Pod, budgets: tuple[Key, ...]) -> None:
         if self._leading:
-            self.pdb_events.several_budgets(pod, [name for _, name in budgets])
+            self.disruption_events.several_budgets(pod, [name for _, name in budgets])

@@ -1,81 +1,66 @@
 """The disruption controller of Kubernetes, for budgets that count pods.
 
-The counts are kept by the index; a recount looks up what the controllers of the pods want, looks
-again at the pods whose eviction was allowed, and writes the status if it says anything new. What
+The index keeps the counts. A recount looks up how many pods their controllers want, looks again at
+the pods whose eviction was allowed, and writes the status if it says anything new. A budget that
 cannot be counted fails safe: nothing may be evicted.
 """
 
-import logging
 from collections.abc import Callable
 from datetime import datetime
 
+from intact.budget.pdb.annotations import replicas_text
+from intact.budget.pdb.group_settings import REPLICAS
 from intact.budget.pdb.pod_counts import PodCounts
 from intact.budget.pdb.pods import count, fail_safe, is_up_to_date, look_again, needs_controllers
 from intact.budget.selectors import check_selector
-from intact.kube.client import Client
-from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.errors import KubeError
 from intact.kube.queue import Queue
-from intact.kube.resources import PDBS
-from intact.kube.store import Key, Store, key_of
+from intact.kube.store import Key, Store
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
-from intact.operator.pdb.events import PdbEvents
+from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.expected_pods import NotCounted, expected_pods
-from intact.operator.pdb.index import REPLICAS_ANNOTATION, Entry, PdbIndex
-from intact.operator.pdb.status import replicas_text, status_patch
+from intact.operator.pdb.index import Entry, PdbIndex
+from intact.operator.pdb.status_writer import StatusWriter
 from intact.operator.watch.owners import Workloads
 
-log = logging.getLogger(__name__)
-
-_ATTEMPTS = 5
-_ASK_AGAIN = 15.0
-"""Seconds after which what could not be counted is tried again."""
-_CHECK_MARGIN = 0.01
+_COUNT_AGAIN = 15.0
+"""Seconds after which a budget that could not be counted is counted again."""
+_MARGIN = 0.01
+"""Seconds by which a timer is set late, so that its moment has surely come."""
 
 
 class NotSelected(Exception):
-    """The selector means nothing. The API server refuses such; one may be left from long ago."""
+    """The selector is invalid. The API server refuses such a budget today; an old one may exist."""
 
 
 class Disruption:
     def __init__(
         self,
-        client: Client,
         index: PdbIndex,
         workloads: Workloads,
         pods: Store[Pod],
-        events: PdbEvents,
+        writer: StatusWriter,
+        events: DisruptionEvents,
         queue: Queue[Key],
         *,
         now: Callable[[], datetime],
-        leads: Callable[[], bool],
     ) -> None:
-        self.writes = 0
-        self.conflicts = 0
-        self._client = client
         self._index = index
         self._workloads = workloads
         self._pods = pods
+        self._writer = writer
         self._events = events
         self._queue = queue
         self._now = now
-        self._leads = leads
 
     async def reconcile(self, key: Key) -> None:
-        for _ in range(_ATTEMPTS):
+        async def attempt() -> None:
             entry = self._index.entries.get(key)
-            if entry is None or not isinstance(entry.tally, PodCounts) or not self._leads():
-                return
-            try:
+            if entry is not None and isinstance(entry.tally, PodCounts):
                 await self._recount(entry, entry.tally)
-            except Conflict:
-                self.conflicts += 1
-                await self._refresh(entry.budget)
-            except NotFound:
-                return
-            else:
-                return
-        self._queue.retry(key)
+
+        await self._writer.retry_conflicts(key, attempt, self._index.update)
 
     async def _recount(self, entry: Entry, counts: PodCounts) -> None:
         try:
@@ -87,7 +72,7 @@ class Disruption:
                 self._events.not_selected(entry.budget, str(problem))
             else:
                 self._events.not_counted(entry.budget, str(problem))
-            self._queue.add_after(entry.key, _ASK_AGAIN)
+            self._queue.add_after(entry.key, _COUNT_AGAIN)
             status = fail_safe(entry.budget, str(problem), self._now())
         await self._write(entry.budget, status)
 
@@ -122,18 +107,18 @@ class Disruption:
             self._events.not_deleted(budget, pod)
         if disrupted.next_check is not None:
             wait = (disrupted.next_check - now).total_seconds()
-            self._queue.add_after(entry.key, wait + _CHECK_MARGIN)
+            self._queue.add_after(entry.key, wait + _MARGIN)
         return status
 
     def _evicted(self, entry: Entry, name: str) -> Pod | None:
-        """The pod that an entry of disruptedPods means: a re-created one is another."""
+        """The pod that an entry of disruptedPods means: a re-created pod is another one."""
         pod = self._pods.get(entry.key[0], name)
         known = entry.evicted.get(name)
         if pod is None or known is None or pod.metadata.uid not in entry.members:
             return None
         if known.uid:
             return pod if pod.metadata.uid == known.uid else None
-        # Not seen when it began: by the clocks of the API servers, then.
+        # The pod was not seen when its eviction was: the clocks of the API servers must tell.
         return pod if pod.metadata.creation_timestamp <= known.at else None
 
     async def _write(self, budget: PodDisruptionBudget, status: PdbStatus) -> None:
@@ -143,18 +128,8 @@ class Disruption:
             desired=status.desired_healthy,
             expected=status.expected_pods,
         )
-        if not self._leads() or (
-            is_up_to_date(budget.status, status)
-            and budget.metadata.annotations.get(REPLICAS_ANNOTATION) == replicas
+        if (
+            not is_up_to_date(budget.status, status)
+            or budget.metadata.annotations.get(REPLICAS) != replicas
         ):
-            return
-        body = status_patch(budget, status, {REPLICAS_ANNOTATION: replicas})
-        namespace, name = key_of(budget)
-        stored = await self._client.patch(PDBS, body, name, namespace, subresource="status")
-        self.writes += 1
-        self._index.update(stored)
-
-    async def _refresh(self, budget: PodDisruptionBudget) -> None:
-        """Somebody else has written: the API server, most of the time."""
-        found = await self._client.get(PDBS, budget.metadata.name, budget.metadata.namespace)
-        self._index.update(found)
+            await self._writer.write(budget, status, {REPLICAS: replicas})

@@ -1,7 +1,7 @@
-"""Events about budgets that count pods, with the reasons of Kubernetes' own controller.
+"""The events of the disruption controller, with the reasons and words of Kubernetes' own.
 
-It records most of them again at every recount. Here an event is recorded when what it says begins,
-and again only after it has ended or says something else.
+Kubernetes' own controller records most of them again at every recount. Intact records an event when
+what it says begins, and again only after that has ended or the text differs.
 """
 
 import msgspec
@@ -21,7 +21,7 @@ SEVERAL_BUDGETS = "MultiplePodDisruptionBudgets"
 OTHER_WRITER = "OtherStatusWriter"
 
 
-class PdbEvents:
+class DisruptionEvents:
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
         self._said: dict[Key, dict[str, str]] = {}

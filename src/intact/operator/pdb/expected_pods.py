@@ -2,9 +2,9 @@
 
 The controllers are found as Kubernetes' own disruption controller finds them, with its messages:
 - a ReplicaSet stands for its Deployment, if it has one,
-- any other kind that is followed, or can be asked, must have a scale subresource,
-- whoever does not exist, or is another object of the same name, is an error.
-Scales come from the stores; only what is not in one (yet) is asked for.
+- any other kind must have a scale subresource,
+- a controller that does not exist, or whose name another object has by now, is an error.
+Scales come from the stores; the API server is asked only for those that are not in a store (yet).
 """
 
 from intact.budget.pdb.pod_counts import PodCounts
@@ -17,13 +17,13 @@ from intact.operator.watch.owners import GroupKind, Workloads
 
 _REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 _DEPLOYMENT: GroupKind = ("apps", "Deployment")
-# Where the API of today has them; owner references may still name the group of old.
+# ReplicaSets are in `apps` today; owner references may still name the old group.
 _OLD_GROUP = "extensions"
 _NOT_SCALED = {("", "Node"): "nodes", ("", "Pod"): "pods"}
 
 
 class NotCounted(Exception):
-    """What a budget should have cannot be found out: nothing may be evicted."""
+    """It is unknown how many pods a budget should have: nothing may be evicted."""
 
 
 async def expected_pods(

@@ -1,7 +1,7 @@
-"""What says which pods are one group, in stores: PodGroups, Workloads and LeaderWorkerSets.
+"""The objects that define groups, in stores: PodGroups, Workloads and LeaderWorkerSets.
 
-An API that the server does not serve is looked for now and then, and followed once it is there. Of
-several versions of one kind the newest that is served is followed.
+An API that the server does not serve is looked for every 30 seconds, and followed once it is
+served. Of several versions of one kind the newest that is served is followed.
 """
 
 import asyncio
@@ -45,8 +45,9 @@ VERSIONS: dict[Source, tuple[Resource[Any], ...]] = {
     ),
 }
 
-OnChange = Callable[[Source, Any, Any], None]
-"""Source, the object before and after."""
+Defining = PodGroup | GangWorkload | LeaderWorkerSet
+OnChange = Callable[[Source, Defining | None, Defining | None], None]
+"""The source, the object before and after."""
 
 
 class GroupSources:
@@ -77,7 +78,7 @@ class GroupSources:
                         await self._wake.wait()
 
     async def wait_synced(self) -> None:
-        """A source that cannot be read holds nobody up: groups that it defines fail closed."""
+        """Without waiting for a source that cannot be read: groups that it defines fail closed."""
         await self._looked.wait()
         for reflector in list(self.reflectors.values()):
             while not reflector.store.synced and reflector.error is None:
@@ -91,7 +92,7 @@ class GroupSources:
         return reflector.store if reflector else None
 
     def learn(self, controller: ControllerReference) -> None:
-        """A kind that a Workload names as its controller: its scale counts groups."""
+        """Follow the kind that a Workload names as its controller: its scale counts groups."""
         kind = (controller.api_group, controller.kind)
         if kind not in self._controllers:
             self._controllers.add(kind)
@@ -106,7 +107,7 @@ class GroupSources:
         try:
             served = [each for each in versions if await self._is_served(each)]
         except KubeError as error:
-            log.debug("cannot find out whether %s are served: %s", source, error)
+            log.debug("cannot find out whether the API server serves %s: %s", source, error)
             return
         if known is not None and known.resource not in served:
             self._unfollow(source)
@@ -127,10 +128,10 @@ class GroupSources:
         reflector = Reflector(self._client, resource, store, rng=self._rng)
         self.reflectors[source] = reflector
         self._tasks[source] = group.create_task(reflector.run())
-        log.info("groups are read from %s of %s", resource.plural, resource.api_version)
+        log.info("reading groups from %s of %s", resource.plural, resource.api_version)
 
     def _unfollow(self, source: Source) -> None:
-        """The server does not serve it any more: nobody can say what was there."""
+        """The API server does not serve it any more: what was there is unknown now."""
         self._tasks.pop(source).cancel()
         store = self.reflectors.pop(source).store
         store.replace({})
@@ -149,7 +150,7 @@ class GroupSources:
 
 
 class NamespaceDefinitions:
-    """What the stores know of one namespace."""
+    """The definitions of one namespace, from the stores."""
 
     def __init__(self, sources: GroupSources, workloads: Workloads, namespace: str) -> None:
         self._sources = sources
@@ -182,7 +183,7 @@ class NamespaceDefinitions:
             owner = self.leader_worker_set(controller.name)
             return owner.spec.replicas if owner is not None else None
         if any((each.group, each.kind) == kind for each in BUILT_IN):
-            return None  # these count pods
+            return None  # their scales count pods
         self._sources.learn(controller)
         found = self._workloads.find(kind, self._namespace, controller.name)
         if found is None or not self._workloads.has_scale(kind):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from intact.operator.pdb.controller import PdbController
+from intact.operator.pdb.tallies import counting_groups
 
 
 def metrics_of_pdbs(controller: PdbController) -> Iterable[Metric]:
@@ -13,12 +14,11 @@ def metrics_of_pdbs(controller: PdbController) -> Iterable[Metric]:
 
 
 def _of_groups(controller: PdbController) -> Iterable[Metric]:
-    """By the names of KEP-5682."""
-    scope = controller.group_scope
+    """Under the names of KEP-5682, where it has any."""
     yield GaugeMetricFamily(
         "disruption_controller_pdbs_using_pod_grouping",
         "PodDisruptionBudgets that count groups.",
-        value=len(scope.entries()),
+        value=len(counting_groups(controller.index)),
     )
     modes = CounterMetricFamily(
         "disruption_controller_reconciliations",
@@ -31,17 +31,17 @@ def _of_groups(controller: PdbController) -> Iterable[Metric]:
     yield CounterMetricFamily(
         "disruption_controller_pdb_grouping_misconfig",
         "How often a budget that counts groups was found to be misconfigured.",
-        value=scope.misconfigured,
+        value=controller.group_recount.misconfigured,
     )
     yield CounterMetricFamily(
         "intact_group_recount_writes",
         "Status writes to PodDisruptionBudgets that count groups.",
-        value=scope.writes,
+        value=controller.group_writer.writes,
     )
     yield CounterMetricFamily(
         "intact_group_recount_conflicts",
-        "Those that came too late and were made again.",
-        value=scope.conflicts,
+        "Those status writes that lost against another writer, and were retried.",
+        value=controller.group_writer.conflicts,
     )
 
 
@@ -49,20 +49,20 @@ def _of_disruption(controller: PdbController) -> Iterable[Metric]:
     yield CounterMetricFamily(
         "intact_disruption_writes",
         "Status writes of the disruption controller.",
-        value=controller.disruption.writes,
+        value=controller.disruption_writer.writes,
     )
     yield CounterMetricFamily(
         "intact_disruption_conflicts",
-        "Status writes of the disruption controller that came too late and were made again.",
-        value=controller.disruption.conflicts,
+        "Status writes of the disruption controller that lost against another, and were retried.",
+        value=controller.disruption_writer.conflicts,
     )
     yield CounterMetricFamily(
         "intact_disruption_other_writes",
-        "Status writes to PodDisruptionBudgets by somebody else than us and the API server.",
+        "Status writes to PodDisruptionBudgets by others than Intact and the API server.",
         value=controller.other_writers.seen,
     )
     yield CounterMetricFamily(
         "intact_disruption_cleared_targets",
-        "Conditions DisruptionTarget that were stale and taken back.",
+        "Stale conditions DisruptionTarget that were set to False.",
         value=controller.stale_targets.cleared,
     )

@@ -1,9 +1,9 @@
-"""Notices that somebody else writes the status of budgets, too.
+"""Notices other writers of the status of budgets that Intact counts.
 
-Two disruption controllers destroy nothing: each counts the same pods. But where ours is better than
-the stock one they disagree, and then write against each other. It is a warning and no reason to
-stop: while a cluster changes over both run for a while, and a budget that nobody counts is worse
-than one that two count.
+Two disruption controllers destroy nothing: both count the same pods. But where Intact counts better
+than kube-controller-manager they disagree, and then write against each other. Intact warns and does
+not stop: while a cluster changes over both run for a while, and a budget without a controller is
+worse than one with two.
 """
 
 import logging
@@ -11,19 +11,21 @@ from collections.abc import Callable
 
 from intact.kube.store import key_of
 from intact.model.pdb import ManagedFields, PodDisruptionBudget
-from intact.operator.pdb.events import PdbEvents
-from intact.operator.pdb.group_recount import MANAGER
+from intact.operator.pdb.events import DisruptionEvents
+from intact.operator.pdb.status_writer import GROUPS_MANAGER
 
 log = logging.getLogger(__name__)
 
-_EXPECTED = ("intact", MANAGER, "kube-apiserver")
-"""Field managers: ourselves, also when a budget counted groups before, and the API server when it
-allows an eviction."""
+_EXPECTED = ("intact", GROUPS_MANAGER, "kube-apiserver")
+"""Field managers: Intact, also from when a budget counted groups, and the API server, which stores
+evictions."""
 
 
 class OtherWriters:
-    def __init__(self, events: PdbEvents, counts: Callable[[PodDisruptionBudget], bool]) -> None:
-        """`counts` says whether the status of a budget is ours to write."""
+    def __init__(
+        self, events: DisruptionEvents, counts: Callable[[PodDisruptionBudget], bool]
+    ) -> None:
+        """`counts` says whether only this process may write the status of a budget."""
         self.seen = 0
         self._events = events
         self._counts = counts

@@ -1,9 +1,9 @@
-"""Takes back the condition DisruptionTarget of pods that were not disrupted after all.
+"""Sets the condition DisruptionTarget to False on pods that were not disrupted after all.
 
-Whoever is about to delete a pod (the Eviction API, the scheduler, ...) first says so in that
-condition. If the pod is still there two minutes later, it is set to False, as Kubernetes' own
-disruption controller does. Pods that are finished, and those that their kubelet terminates, are
-left alone.
+A component that is about to delete a pod (the Eviction API, the scheduler, ...) sets that condition
+first. If the pod still exists two minutes later, the condition is stale, and set to False, as
+Kubernetes' own disruption controller does it. Pods that are finished, and pods that their kubelet
+terminates, keep it.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class StaleTargets:
         self._leads = leads
 
     def mark(self, pod: Pod) -> None:
-        """Look at the pod if it may have the condition."""
+        """Look at the pod soon if it may have the condition."""
         if _is_target(pod):
             self._queue.add(key_of(pod))
 
@@ -55,7 +55,7 @@ class StaleTargets:
         pod = self._pods.get(*key)
         if pod is None or not _is_target(pod) or not self._leads():
             return
-        # Stores keep no times and reasons of conditions; they are needed only here.
+        # The stores keep neither times nor reasons of conditions: only this module needs them.
         try:
             found = await self._client.get(_WHOLE_PODS, pod.metadata.name, pod.metadata.namespace)
         except NotFound:
@@ -111,7 +111,7 @@ def _is_target(pod: Pod) -> bool:
 
 
 def _stale(pod: dict[str, Any]) -> dict[str, Any] | None:
-    """The condition, if it is one to be taken back."""
+    """The condition, if it is one to set to False."""
     if "deletionTimestamp" in pod["metadata"]:
         return None
     status = pod.get("status", {})

@@ -1,5 +1,6 @@
-"""Writing the status of a PodDisruptionBudget."""
+"""The body of a status write to a PodDisruptionBudget."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -8,12 +9,13 @@ from intact.model.pdb import PdbStatus, PodDisruptionBudget
 
 
 def status_patch(
-    budget: PodDisruptionBudget, status: PdbStatus, annotations: dict[str, str | None]
+    budget: PodDisruptionBudget, status: PdbStatus, annotations: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """A merge patch for the status subresource, which counts only if the budget has not changed.
+    """A merge patch for the status subresource. The API server stores it only if the budget has not
+    changed since.
 
-    A PUT would have to repeat all labels and annotations: of a PodDisruptionBudget the server
-    stores those with the status, and so takes away what is left out.
+    A PUT would have to repeat all labels and annotations: the API server stores those of a
+    PodDisruptionBudget with its status, and so removes what is left out.
     """
     written = status_fields(status)
     if status.disrupted_pods != budget.status.disrupted_pods:
@@ -31,7 +33,8 @@ def status_patch(
 
 
 def status_fields(status: PdbStatus) -> dict[str, Any]:
-    """All but disruptedPods, with what Kubernetes requires also where it is empty."""
+    """All fields but disruptedPods, with those that Kubernetes requires even where they are
+    empty."""
     return {
         "observedGeneration": status.observed_generation,
         "disruptionsAllowed": status.disruptions_allowed,
@@ -40,17 +43,6 @@ def status_fields(status: PdbStatus) -> dict[str, Any]:
         "expectedPods": status.expected_pods,
         "conditions": [_condition(one) for one in msgspec.to_builtins(status.conditions)],
     }
-
-
-def replicas_text(*, allowed: int, healthy: int, desired: int, expected: int) -> str:
-    """The counters of KEP-5682, in the unit of the budget."""
-    counters = {
-        "disruptionsAllowedReplicas": allowed,
-        "currentHealthyReplicas": healthy,
-        "desiredHealthyReplicas": desired,
-        "expectedReplicas": expected,
-    }
-    return msgspec.json.encode(counters).decode()
 
 
 def _condition(condition: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,18 @@
 """The gate of PodDisruptionBudgets that count groups: the admission of their status.
 
-Reached only by budgets with the label (see the registrations). Nothing is asked of the API server
-here: pods and definitions come from stores, the ledger from the budget that is being written.
+Only writes to budgets with the label reach it (see the registrations). It asks the API server
+nothing: pods and definitions come from stores, the ledger from the budget that is being written.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
 
+from intact.budget.pdb.annotations import annotations_of, read_ledger
+from intact.budget.pdb.disrupted_pods import recorded_uids, stands_for
 from intact.budget.pdb.group_conditions import undefined_text
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_decision import (
@@ -22,12 +24,7 @@ from intact.budget.pdb.group_decision import (
     problem_of,
     still_processed,
 )
-from intact.budget.pdb.group_recount import (
-    is_current,
-    read_ledger,
-    recorded_uids,
-    stands_for,
-)
+from intact.budget.pdb.group_recount import is_current
 from intact.budget.pdb.group_settings import LEDGER, REPLICAS, rules_of
 from intact.budget.pdb.pod_counts import is_healthy
 from intact.kube.reflector import Reflector
@@ -37,18 +34,18 @@ from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
-from intact.operator.pdb.group_recount import MANAGER, annotations_of
 from intact.operator.pdb.index import PdbIndex
 from intact.operator.pdb.status import status_fields
+from intact.operator.pdb.status_writer import GROUPS_MANAGER
 from intact.operator.webhook import probe
 from intact.operator.webhook.responses import ALLOWED, PROBED, Operations, denied, patched
 
 log = logging.getLogger(__name__)
 
 API_SERVER = "system:apiserver"
-"""As whom the API server stores an eviction."""
+"""The user as whom the API server stores an eviction."""
 _CATCH_UP = 2.0
-"""Seconds that a store which is behind gets before the answer is no."""
+"""Seconds for which the gate waits for a store that is behind, before it denies."""
 _PAUSE = 0.02
 
 Observe = Callable[[Verdict], None]
@@ -76,8 +73,10 @@ class PdbStatusGate:
             return PROBED
         old, new = _BUDGET.decode(request.old_object), _BUDGET.decode(request.object)
         if old.metadata.resource_version != new.metadata.resource_version:
-            return ALLOWED  # a conflict, as the server itself will find; or it asks again
-        if manager == MANAGER:
+            return (
+                ALLOWED  # a conflict: the API server itself refuses it, or retries and asks again
+            )
+        if manager == GROUPS_MANAGER:
             return ALLOWED
         if request.user_info.username != API_SERVER:
             return patched(_undone(request))
@@ -89,13 +88,13 @@ class PdbStatusGate:
         return patched(_stored(new, verdict))
 
     async def _decide(self, old: PodDisruptionBudget, new: PodDisruptionBudget) -> Verdict:
-        ledger = read_ledger(old.metadata.annotations.get(LEDGER, ""))
+        ledger = read_ledger(old)
         if problem := problem_of(old, ledger):
             return problem
         assert ledger is not None
         names = evicted_names(old.status, new.status)
         if not names:
-            return still_processed(old, "no pod is named")
+            return still_processed(old, "the write of the API server names no pod")
         if missing := await self._catch_up(old, ledger, names):
             return still_processed(old, missing)
         verdicts = [self._decide_one(old, ledger, new, name) for name in names]
@@ -103,13 +102,13 @@ class PdbStatusGate:
         if denials:
             return denials[0]
         if len(verdicts) > 1 and any(each.reason is not Reason.RECORDED for each in verdicts):
-            return still_processed(old, "several pods are named")
+            return still_processed(old, "the write of the API server names several pods")
         return verdicts[0]
 
     async def _catch_up(
         self, old: PodDisruptionBudget, ledger: GroupLedger, names: list[str]
     ) -> str:
-        """What this replica has not seen yet, if it does not come in time."""
+        """What this process has still not seen when the time is up; empty if it has seen all."""
         loop = asyncio.get_running_loop()
         end = loop.time() + _CATCH_UP
         while missing := self._missing(old, ledger, names):
@@ -122,16 +121,17 @@ class PdbStatusGate:
         meta = old.metadata
         entry = self._index.entries.get((meta.namespace, meta.name))
         if entry is None or rules_of(entry.budget) != rules_of(old):
-            return "its rules are not known here yet"
+            return "this gate has not seen its present rules yet"
         if not is_current(ledger, self._pods.version):
-            return "its pods are not all known here yet"
+            return "this gate has not seen all its pods yet"
         for name in names:
             pod = self._pods.store.get(meta.namespace, name)
             if pod is None or pod.metadata.uid not in entry.members:
-                return f"pod {name} is not known here yet"
+                return f"this gate has not seen pod {name} yet"
             if is_terminating(pod):
-                # The server does not ask about these: it means another pod, or an earlier moment.
-                return f"pod {name} is going already"
+                # The API server evicts a terminating pod without asking. So it means another pod of
+                # this name, or has not seen the deletion.
+                return f"pod {name} is terminating already"
         return ""
 
     def _decide_one(
@@ -187,13 +187,13 @@ _OURS = (LEDGER, REPLICAS)
 
 
 def _undone(request: AdmissionRequest) -> Operations:
-    """Somebody else's write, with our numbers in place of theirs: all that it says of the status,
-    and of what we wrote beside it, is as before."""
+    """Another controller's write, with Intact's numbers in place of its own: the status, and the
+    annotations that Intact writes, stay as they were."""
     old, new = _RAW.decode(request.old_object), _RAW.decode(request.object)
     before, after = old.metadata, new.metadata
     operations: Operations = [{"op": "add", "path": "/status", "value": old.status}]
     if before.managed_fields != NULL and _same_metadata(before, after):
-        # Else the server stores that somebody has written, although nothing is written.
+        # Otherwise the API server stores that a manager has written, although nothing has changed.
         path = "/metadata/managedFields"
         operations.append({"op": "add", "path": path, "value": before.managed_fields})
     return operations + _annotate(
@@ -209,7 +209,7 @@ def _same_metadata(old: _RawMeta, new: _RawMeta) -> bool:
 
 
 def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
-    """What an eviction that is allowed stores."""
+    """What is stored with an eviction that is allowed."""
     assert verdict.status is not None
     assert verdict.ledger is not None
     fields = status_fields(verdict.status) | {"disruptedPods": verdict.status.disrupted_pods}
@@ -219,7 +219,7 @@ def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
     return operations + _annotate(new.metadata.annotations, annotations_of(verdict.ledger))
 
 
-def _annotate(annotations: dict[str, str], wanted: dict[str, str | None]) -> Operations:
+def _annotate(annotations: dict[str, str], wanted: Mapping[str, str | None]) -> Operations:
     operations: Operations = []
     if not annotations and any(wanted.values()):
         operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})

@@ -1,4 +1,4 @@
-"""The admission of PodDisruptionBudgets that count groups: bad settings are refused by name."""
+"""The admission of PodDisruptionBudgets that count groups: it names the settings that are bad."""
 
 import msgspec
 

@@ -89,7 +89,7 @@ def test_after_any_changes_the_counts_are_as_from_scratch(
     assert counts.pods == len(pods)
 
 
-def test_a_group_whose_last_pod_has_gone_is_kept_in_mind() -> None:
+def test_a_group_whose_last_pod_has_gone_is_remembered_until_it_is_forgotten() -> None:
     counts = GroupCounts(GroupSettings(), groups_of(1, "red"))
     counts.put(a_pod("p", "red", owner="set"))
     counts.remove("uid-p")
@@ -97,13 +97,16 @@ def test_a_group_whose_last_pod_has_gone_is_kept_in_mind() -> None:
     assert (family.name, controller.name if controller else "") == ("llm", "set")
     counts.put(a_pod("q", "red"))
     assert counts.vanished == {}
+    counts.remove("uid-q")
+    counts.forget(["red"], [])
+    assert counts.vanished == {}
 
 
-def test_pods_that_were_seen_to_be_evicted() -> None:
+def test_evicted_pods_are_remembered_until_they_are_forgotten() -> None:
     counts = GroupCounts(GroupSettings(), groups_of(1, "red"))
     counts.put(a_pod("p", "red", evicted=EARLY))
     assert counts.evicted == {}
     assert counts.put(a_pod("p", "red", evicted=EARLY, going=True))
     assert counts.evicted == {"p": Seen("uid-p", EARLY)}
-    counts.forget_evicted(["p"])
+    counts.forget([], ["p"])
     assert counts.evicted == {}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from intact.budget.pdb.disrupted_pods import look_again, recorded_uids
 from intact.budget.pdb.group_counts import Counted, GroupCounts
 from intact.budget.pdb.group_decision import (
     Reason,
@@ -17,7 +18,7 @@ from intact.budget.pdb.group_decision import (
     evicted_names,
     problem_of,
 )
-from intact.budget.pdb.group_recount import look_again, recorded_uids, recount
+from intact.budget.pdb.group_recount import recount
 from intact.budget.pdb.group_settings import read_settings, rules_of
 from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.meta import Condition
@@ -136,7 +137,7 @@ def test_what_a_group_costs() -> None:
     assert verdict.status.current_healthy == 8
     [condition] = verdict.status.conditions
     assert (condition.status, condition.reason) == ("False", "InsufficientReplicas")
-    assert condition.message == "2 of 4 groups are available and 2 must stay so"
+    assert condition.message == "2 of 4 groups are available; the budget requires 2"
     assert condition.last_transition_time == TIME
 
 
@@ -153,11 +154,27 @@ def test_what_is_free_costs_a_pod_only() -> None:
 
 def test_a_denial_says_what_it_waits_for() -> None:
     assert judge(subject("fine"), SPENT).message == (
-        "Pod x of group 'fine' cannot go now: the disruption budget llm has 2 of 4 groups "
-        "available and 2 must stay so. It waits for down to be ready again."
+        "Pod x of group 'fine' cannot go now: 2 of 4 groups are available; the disruption budget "
+        "llm requires 2. It waits for down to be ready again."
     )
     never = msgspec.structs.replace(SPENT, desired=4)
     assert judge(subject("fine"), never).message.endswith("or scale up first.")
+    assert judge(subject(healthy=False), live=WORSE).message == (
+        "Pod x of group 'fine' cannot go now: it is not ready, and such pods go only while enough "
+        "groups are available. 1 of 4 groups are available; the disruption budget llm requires 2. "
+        "It waits for down to be ready again."
+    )
+
+
+def test_a_denial_for_want_of_a_group_says_what_to_do() -> None:
+    assert judge(subject(None, need=None)).message == (
+        "Pod x belongs to no group, but the disruption budget llm counts groups: give the pod a "
+        "reference to its group, or exclude it from the budget's selector."
+    )
+    assert judge(subject("odd", need=None)).message == (
+        "Pod x of group 'odd' cannot go now: it is unknown how many pods the group needs. The "
+        "disruption budget llm waits for its PodGroup, Workload or LeaderWorkerSet."
+    )
 
 
 @pytest.mark.parametrize(

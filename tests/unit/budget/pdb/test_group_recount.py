@@ -1,22 +1,13 @@
-"""The recount of budgets that count groups: numbers, conditions, what is expected and recorded."""
+"""The recount of budgets that count groups: numbers, conditions, the ledger, what is forgotten."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from intact.budget.pdb.disrupted_pods import SETTLED, Standing, look_again
 from intact.budget.pdb.group_counts import GroupCounts, Seen
-from intact.budget.pdb.group_recount import (
-    SETTLED,
-    Recounted,
-    Standing,
-    is_current,
-    look_again,
-    may_go,
-    next_check,
-    read_ledger,
-    recount,
-)
+from intact.budget.pdb.group_recount import Recounted, is_current, may_go, next_check, recount
 from intact.budget.pdb.group_settings import read_settings, rules_of
 from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
@@ -24,7 +15,6 @@ from intact.model.pod import Pod
 from tests.unit.budget.pdb.group_cases import (
     Known,
     a_budget,
-    a_leader_worker_set,
     a_pod,
     a_pod_group,
     groups_of,
@@ -143,137 +133,57 @@ def test_pods_without_a_group_are_not_healthy() -> None:
     assert found.status.conditions[1].reason == "MissingWorkloadReference"
 
 
-class TestExpected:
-    def test_what_is_told_counts_also_without_pods(self) -> None:
-        known = groups_of(3, "a", "b")
-        budget = a_budget(max_unavailable=1)
-        counts = GroupCounts(read_settings(budget), known)
-        assert counted(budget, ready("a", 3), known, counts=counts).ledger.expected == 2
-        for pod in ready("a", 3):
-            counts.remove(pod.metadata.uid)
-        found = counted(budget, [], known, counts=counts)
-        assert (found.ledger.expected, found.ledger.allowed, found.ledger.absent) == (2, 0, {})
-        known.pod_groups.clear()
-        assert counted(budget, [], known, counts=counts).ledger.expected == 0
-        assert counts.vanished == {}
-
-    def test_the_annotation_counts_before_all_else(self) -> None:
-        budget = a_budget(max_unavailable=1, expected_replicas="9")
-        assert counted(budget, ready("a", 3), groups_of(3, "a")).ledger.expected == 9
-
-    def test_a_leader_worker_set(self) -> None:
-        labels = {
-            "leaderworkerset.sigs.k8s.io/group-key": "k",
-            "leaderworkerset.sigs.k8s.io/name": "llm",
-        }
-        pods = [a_pod("x", labels=labels, size="1")]
-        known = Known(leader_worker_sets={"llm": a_leader_worker_set("llm", 5, 1)})
-        assert counted(a_budget(max_unavailable=1), pods, known).ledger.expected == 5
-        assert counted(a_budget(max_unavailable=1), pods, Known()).ledger.expected == 1
-
-    def by_label(self) -> tuple[PodDisruptionBudget, GroupCounts]:
-        budget = a_budget(max_unavailable=1, group_label_key="shard")
-        counts = GroupCounts(read_settings(budget), Known())
-        for name in ("a", "b"):
-            counts.put(a_pod(name, labels={"shard": name}, owner=name))
-        return budget, counts
-
-    def test_a_group_that_only_pods_told_of_is_expected_back_for_a_while(self) -> None:
-        budget, counts = self.by_label()
-        counts.remove("uid-a")
-        found = counted(budget, [], Known(), counts=counts)
-        assert (found.ledger.expected, found.ledger.allowed) == (2, 0)
-        assert found.ledger.absent == {"a": at(0)}
-        assert next_check(found.status, found.ledger, NOW) == NOW + timedelta(minutes=2)
-        late = NOW + timedelta(seconds=119)
-        again = counted(budget, [], Known(), counts=counts, before=found.ledger, now=late)
-        assert again.ledger.absent == {"a": at(0)}
-        over = NOW + timedelta(seconds=120)
-        last = counted(budget, [], Known(), counts=counts, before=again.ledger, now=over)
-        assert (last.ledger.expected, last.ledger.absent, counts.vanished) == (1, {}, {})
-
-    def test_but_not_if_nobody_wants_it_back(self) -> None:
-        budget, counts = self.by_label()
-        counts.remove("uid-a")
-        found = counted(budget, [], Known(), counts=counts, wants=False)
-        assert (found.ledger.expected, found.ledger.allowed) == (1, 1)
-
-    def test_a_new_leader_knows_of_it_from_the_ledger(self) -> None:
-        budget, counts = self.by_label()
-        before = GroupLedger(unavailable={"c": 1}, rules=rules_of(budget))
-        found = counted(budget, [], Known(), counts=counts, before=before)
-        assert (found.ledger.expected, found.ledger.absent) == (3, {"c": at(0)})
-
-    def test_groups_of_another_label_are_forgotten(self) -> None:
-        budget, counts = self.by_label()
-        before = GroupLedger(unavailable={"c": 1}, rules=rules_of(a_budget(group_label_key="x")))
-        assert counted(budget, [], Known(), counts=counts, before=before).ledger.absent == {}
-
-
-UID1 = GroupRecord(uid="one", group="a", version="5")
-
-
-@pytest.mark.parametrize(
-    ("pod", "evicted", "age", "kept", "recorded", "overdue"),
-    [
-        # The pod that was meant.
-        (a_pod("x", uid="one"), None, 119, True, True, False),
-        (a_pod("x", uid="one"), None, 120, False, False, True),
-        (a_pod("x", uid="one", going=True), None, 1, True, True, False),
-        (a_pod("x", uid="one", going=True), 0, 1, False, False, False),
-        (a_pod("x", uid="one", going=True), -1, 1, True, True, False),
-        (a_pod("x", uid="one", going=True), None, 10, False, False, False),
-        # Gone.
-        (None, None, 1, True, False, False),
-        (None, None, 10, False, False, False),
-        (None, 1, 1, False, False, False),
-        # Another one of that name.
-        (a_pod("x", uid="two", created=at(1)), None, 2, False, False, False),
-        (a_pod("x", uid="two", created=at(0)), None, 2, True, True, False),
-        (a_pod("x", uid="two", created=at(0)), 0, 2, False, False, False),
-        (a_pod("x", uid="two", created=at(0)), None, 10, False, False, False),
-    ],
-)
-def test_how_long_an_entry_of_disrupted_pods_stays(
-    pod: Pod | None, evicted: int | None, age: int, kept: bool, recorded: bool, overdue: bool
-) -> None:
-    ledger = GroupLedger(pods={"x": UID1})
-    seen = {} if evicted is None else {"x": Seen("one", at(evicted))}
-    now = NOW + timedelta(seconds=age)
-    found = look_again({"x": at(0)}, ledger, lambda _: pod, seen, now)
-    assert (bool(found.kept), bool(found.recorded), bool(found.overdue)) == (
-        kept,
-        recorded,
-        overdue,
-    )
-
-
-def test_what_was_seen_of_an_earlier_pod_says_nothing_of_this_one() -> None:
-    pod = a_pod("x", uid="one")
-    seen = {"x": Seen("zero", at(0))}
-    found = look_again({"x": at(0)}, GroupLedger(pods={"x": UID1}), lambda _: pod, seen, NOW)
-    assert (found.kept, found.recorded) == ({"x": at(0)}, ("one",))
-
-
-def test_nothing_is_overdue_in_a_store_that_is_behind() -> None:
-    pod = a_pod("x", uid="one")
-    now = NOW + timedelta(minutes=5)
-    ledger = GroupLedger(pods={"x": UID1})
-    found = look_again({"x": at(0)}, ledger, lambda _: pod, {}, now, lambda _: False)
-    assert (found.kept, found.overdue) == ({"x": at(0)}, ())
-
-
 def test_an_entry_without_a_record_still_counts() -> None:
-    """Somebody has replaced the budget's annotations."""
+    """Another writer has replaced the budget's annotations."""
     pod = a_pod("x", "a")
-    found = look_again({"x": at(0)}, GroupLedger(), lambda _: pod, {}, NOW)
-    assert (found.kept, found.recorded) == ({"x": at(0)}, ("uid-x",))
-    result = counted(a_budget(0), [pod], groups_of(1, "a"), standing=found)
+    standing = look_again({"x": at(0)}, GroupLedger(), lambda _: pod, {}, NOW)
+    result = counted(a_budget(0), [pod], groups_of(1, "a"), standing=standing)
     assert result.status.disrupted_pods == {"x": at(0)}
     assert (result.ledger.available, result.status.current_healthy) == (0, 0)
 
 
-def test_when_to_look_again() -> None:
+def by_label() -> tuple[PodDisruptionBudget, GroupCounts]:
+    """Groups a and b, which only their pods tell of."""
+    budget = a_budget(max_unavailable=1, group_label_key="shard")
+    counts = GroupCounts(read_settings(budget), Known())
+    for name in ("a", "b"):
+        counts.put(a_pod(name, labels={"shard": name}, owner=name))
+    return budget, counts
+
+
+def test_an_absent_group_takes_its_share_of_the_budget() -> None:
+    budget, counts = by_label()
+    counts.remove("uid-a")
+    found = counted(budget, [], Known(), counts=counts)
+    assert (found.ledger.expected, found.ledger.allowed) == (2, 0)
+    assert found.ledger.absent == {"a": at(0)}
+    assert next_check(found.status, found.ledger, NOW) == NOW + timedelta(minutes=2)
+    unwanted = counted(budget, [], Known(), counts=counts, wants=False)
+    assert (unwanted.ledger.expected, unwanted.ledger.allowed) == (1, 1)
+
+
+def test_a_ledger_of_groups_by_another_label_tells_of_no_absent_group() -> None:
+    budget, counts = by_label()
+    for rules, absent in ((rules_of(budget), {"c": at(0)}), (rules_of(BY_X), {})):
+        before = GroupLedger(unavailable={"c": 1}, rules=rules)
+        found = counted(budget, [], Known(), counts=counts, before=before)
+        assert found.ledger.absent == absent
+
+
+BY_X = a_budget(group_label_key="x")
+
+
+def test_the_recount_names_what_the_counts_may_forget_and_changes_nothing_itself() -> None:
+    budget, counts = by_label()
+    counts.remove("uid-a")
+    counts.evicted["old"] = Seen("uid-old", at(-121))
+    counts.evicted["young"] = Seen("uid-young", at(-120))
+    found = counted(budget, [], Known(), counts=counts, wants=False)
+    assert (found.forgotten_groups, found.forgotten_evictions) == (("a",), ("old",))
+    assert (set(counts.vanished), set(counts.evicted)) == ({"a"}, {"old", "young"})
+
+
+def test_when_a_budget_is_counted_again_without_an_event() -> None:
     status = PdbStatus(disrupted_pods={"x": at(0)})
     assert next_check(status, GroupLedger(), NOW) == NOW + SETTLED
     assert next_check(status, GroupLedger(), NOW + SETTLED) == NOW + timedelta(minutes=2)
@@ -285,8 +195,6 @@ def test_a_store_must_be_as_new_as_what_others_have_seen() -> None:
     assert [is_current(ledger, version) for version in ("", "11", "12")] == [False, False, True]
 
 
-def test_a_text_that_is_no_ledger() -> None:
-    assert read_ledger("") is None
-    assert read_ledger('{"pods": 1}') is None
-    assert read_ledger('{"needs":{"3":2},"allowed":1}') == GroupLedger(needs={3: 2}, allowed=1)
+def test_the_pods_of_the_largest_allowed_groups_may_go() -> None:
     assert may_go(GroupLedger(needs={3: 2}, allowed=1)) == 3
+    assert may_go(GroupLedger(needs={3: 2, 5: 1}, allowed=2)) == 5 + 3

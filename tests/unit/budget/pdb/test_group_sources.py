@@ -2,7 +2,7 @@
 
 import pytest
 
-from intact.budget.pdb.group_settings import GroupSettings, check_settings, read_settings
+from intact.budget.pdb.group_settings import GroupSettings
 from intact.budget.pdb.group_sources import (
     LWS_GROUP_KEY,
     LWS_NAME,
@@ -18,7 +18,6 @@ from intact.model.pod import WorkloadReference
 from intact.model.scheduling import ControllerReference
 from tests.unit.budget.pdb.group_cases import (
     Known,
-    a_budget,
     a_leader_worker_set,
     a_pod,
     a_pod_group,
@@ -73,7 +72,7 @@ BY_LABEL = GroupSettings(label_key="shard", min_ready=2)
         ),
     ],
 )
-def test_what_a_pod_says_first_match_wins(
+def test_the_first_reference_of_a_pod_wins(
     pod: object, settings: GroupSettings, expected: Reference | None
 ) -> None:
     assert reference_of(pod, settings) == expected  # type: ignore[arg-type]
@@ -85,7 +84,7 @@ LEADER = Reference(Source.LEADER_WORKER_SET, "abc", "llm")
 
 
 @pytest.mark.parametrize("shape", ["v1alpha2", "v1beta1"])
-def test_a_pod_group_says_its_need_and_its_template(shape: str) -> None:
+def test_a_pod_group_has_its_need_and_its_template(shape: str) -> None:
     known = Known(pod_groups={"red": a_pod_group("red", 8, "llm", shape=shape)})
     family = Family(Source.POD_GROUP, "llm", "worker")
     assert define(POD_GROUP, GroupSettings(), known) == Definition(8, family, "llm")
@@ -121,7 +120,7 @@ def test_a_pod_group_says_its_need_and_its_template(shape: str) -> None:
         (LEADER._replace(need=3), GroupSettings(), Known(), 3),
     ],
 )
-def test_who_says_how_many_pods_a_group_needs(
+def test_where_the_need_of_a_group_comes_from(
     reference: Reference, settings: GroupSettings, known: Known, need: int | None
 ) -> None:
     found = define(reference, settings, known)
@@ -152,23 +151,3 @@ def test_how_many_groups_there_should_be() -> None:
         Family(Source.LABEL, ""): None,
     }
     assert {family: expected_of(family, known) for family in expected} == expected
-
-
-@pytest.mark.parametrize(
-    ("scope", "annotations", "problem"),
-    [
-        ("Workload", {}, ""),
-        ("PodGroup", {"group_label_key": "a.io/b", "min_ready_replicas": "2"}, ""),
-        ("Pods", {}, "'Pods' is not one of Workload, PodGroup, Pod"),
-        ("", {}, "'' is not one of Workload, PodGroup, Pod"),
-        ("Workload", {"group_label_key": ""}, "'' is not a label key"),
-        ("Workload", {"min_ready_replicas": "0"}, "'0' is not an integer from 1"),
-        ("Workload", {"min_ready_replicas": "1.5"}, "'1.5' is not an integer from 1"),
-        ("Workload", {"expected_replicas": "-1"}, "'-1' is not an integer from 0"),
-    ],
-)
-def test_bad_settings_are_named(scope: str, annotations: dict[str, str], problem: str) -> None:
-    budget = a_budget(1, scope=scope, **annotations)  # type: ignore[arg-type]
-    found = check_settings(budget)
-    assert [problem in str(error) for error in found] == ([True] if problem else [])
-    assert read_settings(budget).min_ready in (None, 2)

@@ -1,4 +1,4 @@
-"""A cluster in memory with PodDisruptionBudgets, and a replica that counts them."""
+"""A cluster in memory with PodDisruptionBudgets, and a controller that counts them."""
 
 import asyncio
 import random
@@ -24,9 +24,9 @@ class PdbScene(Scene):
     def __init__(self, *, groups: bool = True, disruption: bool = True) -> None:
         super().__init__(replicas=0)
         self.wire = Wire(self.api)
-        self.pdb_replica = PdbController(
+        self.pdb_controller = PdbController(
             Client(self.wire, rng=random.Random(1)),
-            "replica",
+            "intact-0",
             now=self.clock,
             leads=lambda: True,
             groups=groups,
@@ -82,12 +82,12 @@ class PdbScene(Scene):
 
 @asynccontextmanager
 async def counting(*, groups: bool = True, disruption: bool = True) -> AsyncGenerator[PdbScene]:
-    """A scene whose replica runs and leads."""
+    """A scene whose controller runs and leads."""
     scene = PdbScene(groups=groups, disruption=disruption)
     await scene.client.create(NAMESPACES, {"metadata": {"name": NS}})
     tasks = [
-        asyncio.create_task(scene.pdb_replica.run()),
-        asyncio.create_task(scene.pdb_replica.lead()),
+        asyncio.create_task(scene.pdb_controller.run()),
+        asyncio.create_task(scene.pdb_controller.lead()),
     ]
     try:
         yield scene

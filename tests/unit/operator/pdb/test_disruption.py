@@ -449,7 +449,7 @@ class TestWrites:
             await scene.edit(minAvailable=0)
             await scene.settle(10)
             assert scene.counters() == (1, 1, 0, 2)
-            assert scene.pdb_replica.disruption.conflicts >= 1
+            assert scene.pdb_controller.disruption_writer.conflicts >= 1
 
     @simulated
     async def test_no_pods_are_said_once(self) -> None:
@@ -491,7 +491,7 @@ class TestOtherWriters:
             await scene.pdb(minAvailable=1)
             await scene.pods("p", "q", labels=A)
             await scene.settle()
-            assert scene.pdb_replica.other_writers.seen == 0
+            assert scene.pdb_controller.other_writers.seen == 0
             await scene.client.patch(
                 BUDGETS,
                 {"status": {"currentHealthy": 7}},
@@ -502,7 +502,7 @@ class TestOtherWriters:
             )
             await scene.settle()
             assert scene.counters() == (1, 2, 1, 2)
-            assert scene.pdb_replica.other_writers.seen == 1
+            assert scene.pdb_controller.other_writers.seen == 1
             [event] = await scene.events("OtherStatusWriter")
             assert event["message"].startswith("kube-controller-manager writes the status")
 
@@ -514,7 +514,7 @@ class TestOtherWriters:
             await scene.settle()
             assert await scene.evict("p") == 200
             await scene.settle()
-            assert scene.pdb_replica.other_writers.seen == 0
+            assert scene.pdb_controller.other_writers.seen == 0
 
     def test_what_was_there_before_is_not_new(self) -> None:
         scene = PdbScene()
@@ -524,7 +524,7 @@ class TestOtherWriters:
             managed_fields=[ManagedFields(manager="x", subresource="status", time="t")],
         )
         budget = PodDisruptionBudget(metadata=meta)
-        writers = scene.pdb_replica.other_writers
+        writers = scene.pdb_controller.other_writers
         writers.budget_changed(None, budget)
         writers.budget_changed(budget, budget)
         assert writers.seen == 0

@@ -40,7 +40,7 @@ class Groups:
 
     async def _review(self, request: Json) -> Json:
         before = len(self.scene.wire.sent)
-        gate = self.scene.pdb_replica.status_gate
+        gate = self.scene.pdb_controller.status_gate
         answer = await gate.review(msgspec.Raw(msgspec.json.encode(request)))
         self.reads_in_admissions += sum(
             each.method == "GET" for each in self.scene.wire.sent[before:]
@@ -145,12 +145,12 @@ async def test_a_misconfigured_budget_is_counted_once_and_a_warning_never() -> N
             await scene.pod(f"{name}-0", labels={**LABELS, **lws, "g": name})
         await groups.budget({"intact.dev/group-label-key": "g"}, maxUnavailable=1)
         assert reason_of(scene, "BudgetConfigured") == "MultipleWorkloadsDetected"
-        assert scene.pdb_replica.group_scope.misconfigured == 0
+        assert scene.pdb_controller.group_recount.misconfigured == 0
         for name in ("lost", "found"):
             await scene.pod(name, labels=LABELS)
             await scene.settle()
         assert reason_of(scene, "BudgetConfigured") == "MissingWorkloadReference"
-        assert scene.pdb_replica.group_scope.misconfigured == 1
+        assert scene.pdb_controller.group_recount.misconfigured == 1
 
 
 def reason_of(scene: PdbScene, kind: str) -> str:
@@ -221,9 +221,9 @@ async def test_other_writers_change_nothing() -> None:
         )
         assert scene.pdb_stored() == before
         await scene.settle()
-        writes = scene.pdb_replica.group_scope.writes
+        writes = scene.pdb_controller.group_writer.writes
         await scene.settle(60)
-        assert scene.pdb_replica.group_scope.writes <= writes + 1
+        assert scene.pdb_controller.group_writer.writes <= writes + 1
 
 
 @simulated
@@ -303,7 +303,7 @@ async def test_a_gate_that_has_not_seen_the_pod_yet_waits_and_denies() -> None:
     async with holding() as (scene, groups):
         await groups.group("red")
         await groups.budget(maxUnavailable=1)
-        pods = scene.pdb_replica.index._pods
+        pods = scene.pdb_controller.index._pods
         hidden = pods._objects.pop((NS, "red-0"))
         eviction = asyncio.create_task(scene.evict("red-0"))
         await asyncio.sleep(1)

@@ -52,7 +52,7 @@ async def test_a_stale_condition_is_taken_back_after_two_minutes() -> None:
         pod = scene.api.peek("pods", NS, "p")
         assert pod is not None
         assert READY in pod["status"]["conditions"]
-        assert scene.pdb_replica.stale_targets.cleared == 1
+        assert scene.pdb_controller.stale_targets.cleared == 1
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def _nothing_is_spent(patch: pytest.MonkeyPatch) -> None:
 
 
 def _stock_writes_pass(patch: pytest.MonkeyPatch) -> None:
-    """And whoever decides believes what is stored."""
+    """And every decision believes what is stored."""
     _nothing_is_spent(patch)
     patch.setattr(status_gate, "patched", lambda _: AdmissionResponse(allowed=True))
 

@@ -112,7 +112,7 @@ class PdbController:
         self.stale_targets = StaleTargets(
             client, self._watches.pods.store, self.targets, now=now, leads=leads
         )
-        self.other_writers = OtherWriters(self.disruption_events, self._is_ours)
+        self.other_writers = OtherWriters(self.disruption_events, self._is_sole_writer)
         self.budgets.store.subscribe(self._budget_changed)
         if disruption:
             self.index.on_overlap(self._overlap)
@@ -177,7 +177,7 @@ class PdbController:
         else:
             await self.disruption.reconcile(key)
 
-    def _is_ours(self, budget: PodDisruptionBudget) -> bool:
+    def _is_sole_writer(self, budget: PodDisruptionBudget) -> bool:
         """Whether only this process may write its status."""
         entry = self.index.entries.get(key_of(budget))
         return self._leading and entry is not None and isinstance(entry.tally, PodCounts)

@@ -44,8 +44,8 @@ def counts_of(*pods: Pod) -> GroupCounts:
             "False",
             "WorkloadResolutionFailed",
             (
-                "it is unknown how many pods these groups need, because their PodGroup, Workload or "
-                "LeaderWorkerSet does not exist or has no gang policy: late, new"
+                "it is unknown how many pods these groups need, because their PodGroup, Workload "
+                "or LeaderWorkerSet does not exist or has no gang policy: late, new"
             ),
         ),
         (FULL, [a_pod("p", "new")], [PROBLEM], "False", "SyncFailed", str(PROBLEM)),
@@ -74,8 +74,8 @@ def test_disruption_allowed(
             "True",
             "MultipleWorkloadsDetected",
             (
-                "the pods belong to several workloads; the budget counts all their groups together: "
-                "llm, vision"
+                "the pods belong to several workloads; the budget counts all their groups "
+                "together: llm, vision"
             ),
         ),
         (

@@ -103,7 +103,7 @@ WORSE = Counted(unavailable={"down": 2, "other": 1, "third": 0}, needs={3: 1})
         (subject("other"), LEDGER, POOR, None, True, Reason.BUDGET),
     ],
 )  # fmt: skip
-def test_decisions(
+def test_the_table_of_decisions(
     pod: Subject,
     ledger: GroupLedger,
     live: Counted,
@@ -122,7 +122,7 @@ def test_decisions(
         assert set(verdict.ledger.pods) == {"x"}
 
 
-def test_what_a_group_costs() -> None:
+def test_what_an_eviction_of_a_whole_group_costs() -> None:
     verdict = judge(subject("fine"))
     assert verdict.status is not None
     assert verdict.ledger == msgspec.structs.replace(
@@ -141,7 +141,7 @@ def test_what_a_group_costs() -> None:
     assert condition.last_transition_time == TIME
 
 
-def test_what_is_free_costs_a_pod_only() -> None:
+def test_an_eviction_of_an_unavailable_or_rich_group_costs_no_group() -> None:
     verdict = judge(subject("down"))
     assert verdict.ledger is not None
     assert verdict.status is not None

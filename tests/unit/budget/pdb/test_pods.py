@@ -44,7 +44,7 @@ OLD = "2026-01-01T10:00:00Z"
         ({}, 0, 0),
     ],
 )
-def test_desired(spec: dict[str, Any], expected: int, desired: int) -> None:
+def test_desired_healthy(spec: dict[str, Any], expected: int, desired: int) -> None:
     assert desired_healthy(PdbSpec(**spec), expected) == desired
 
 
@@ -65,7 +65,7 @@ def test_percentages_round_up_exactly(percent: int, expected: int) -> None:
         ({}, False),
     ],
 )
-def test_who_counts_by_controllers(spec: dict[str, Any], needed: bool) -> None:
+def test_which_budgets_depend_on_controllers(spec: dict[str, Any], needed: bool) -> None:
     assert needs_controllers(PdbSpec(**spec)) == needed
 
 
@@ -80,7 +80,7 @@ def budget(status: PdbStatus | None = None, **spec: Any) -> PodDisruptionBudget:
 @pytest.mark.parametrize(
     ("healthy", "expected", "allowed"), [(5, 5, 2), (3, 5, 0), (1, 5, 0), (5, 0, 0)]
 )
-def test_allowed(healthy: int, expected: int, allowed: int) -> None:
+def test_disruptions_allowed(healthy: int, expected: int, allowed: int) -> None:
     status = count(
         budget(min_available=3), healthy=healthy, expected=expected, disrupted={}, now=NOW
     )

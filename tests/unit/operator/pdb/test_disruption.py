@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-from intact.model.pdb import ManagedFields, PdbMeta, PodDisruptionBudget
 from tests.support.objects import PODS
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.scene import BUDGETS, PdbScene, counting
 from tests.unit.operator.pub.scene import (
-    DEPLOYMENT,
     JOB,
     NS,
-    PLAN,
     REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    SHARD,
     STATEFUL_SET,
 )
 
@@ -50,7 +45,7 @@ class TestForms:
             assert scene.counters() == (0, 0, 0, 0)
 
     @simulated
-    async def test_unavailable(self) -> None:
+    async def test_a_budget_needs_as_many_ready_pods_as_its_min_available(self) -> None:
         async with counting() as scene:
             await scene.pdb(minAvailable=3)
             for number in range(4):
@@ -66,7 +61,7 @@ class TestForms:
             assert scene.reason() == "InsufficientPods"
 
     @simulated
-    async def test_pods_that_nobody_controls_are_healthy_and_not_expected(self) -> None:
+    async def test_pods_without_a_controller_are_healthy_and_not_expected(self) -> None:
         async with counting() as scene:
             await scene.pdb(maxUnavailable=1)
             await scene.pod("naked", labels=A)
@@ -106,134 +101,6 @@ class TestForms:
             await scene.pod("p", labels=A)
             await scene.settle()
             assert scene.counters() == (0, 1, 0, 0)
-
-
-class TestControllers:
-    @pytest.mark.parametrize("resource", [REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET, SHARD])
-    def test_the_scale_of_the_controller_is_expected(self, resource: Any) -> None:
-        @simulated
-        async def run() -> None:
-            async with counting() as scene:
-                await scene.pdb(minAvailable="34%")
-                made = await scene.workload(resource, "w", 3, labels=A)
-                await scene.settle()
-                # With no pods the budget does not know of it.
-                assert scene.counters() == (0, 0, 0, 0)
-                for number, expected in enumerate([(0, 1, 2, 3), (0, 2, 2, 3), (1, 3, 2, 3)]):
-                    await scene.pod(f"w-{number}", labels=A, owner=made)
-                    await scene.settle()
-                    assert scene.counters() == expected
-                await scene.pod("rogue", labels=A)
-                await scene.settle()
-                assert scene.counters() == (2, 4, 2, 3)
-
-        run()
-
-    @simulated
-    async def test_two_controllers_add_up(self) -> None:
-        async with counting() as scene:
-            await scene.pdb(minAvailable="28%")
-            await scene.workload(REPLICATION_CONTROLLER, "rc", 11, labels=A, pods=5)
-            await scene.settle()
-            assert scene.counters() == (1, 5, 4, 11)
-            deployment = await scene.workload(DEPLOYMENT, "d", 11, labels=A)
-            await scene.workload(REPLICA_SET, "rs", 4, owner=deployment, labels=A, pods=4)
-            await scene.settle()
-            assert scene.counters() == (2, 9, 7, 22)
-
-    @simulated
-    async def test_a_replica_set_stands_for_its_deployment_once(self) -> None:
-        async with counting() as scene:
-            deployment = await scene.workload(DEPLOYMENT, "d", 5, labels=A)
-            await scene.workload(REPLICA_SET, "old", 2, owner=deployment, labels=A, pods=2)
-            await scene.workload(REPLICA_SET, "new", 4, owner=deployment, labels=A, pods=4)
-            await scene.pdb(maxUnavailable=1)
-            await scene.settle()
-            assert scene.counters() == (2, 6, 4, 5)
-            await scene.scale(DEPLOYMENT, "d", 7)
-            await scene.settle()
-            assert scene.counters() == (0, 6, 6, 7)
-
-    @simulated
-    async def test_a_replica_set_whose_deployment_is_gone_counts_itself(self) -> None:
-        async with counting() as scene:
-            deployment = await scene.workload(DEPLOYMENT, "d", 5, labels=A)
-            await scene.workload(REPLICA_SET, "rs", 3, owner=deployment, labels=A, pods=3)
-            await scene.pdb(maxUnavailable=1)
-            await scene.settle()
-            assert scene.counters() == (0, 3, 4, 5)
-            await scene.client.delete(DEPLOYMENT, "d", NS)
-            await scene.settle()
-            assert scene.counters() == (1, 3, 2, 3)
-
-    @pytest.mark.parametrize(
-        ("resource", "problem"),
-        [
-            (JOB, "jobs.batch does not implement the scale subresource"),
-            (PLAN, "plans.sets.example.com does not implement the scale subresource"),
-        ],
-    )
-    def test_a_controller_without_a_scale_fails_safe(self, resource: Any, problem: str) -> None:
-        @simulated
-        async def run() -> None:
-            async with counting() as scene:
-                await scene.pdb(maxUnavailable=1)
-                await scene.pdb("counted", minAvailable=1)
-                await scene.workload(resource, "w", labels=A, pods=2)
-                await scene.settle()
-                [condition] = scene.pdb_status().conditions
-                assert (condition.status, condition.reason) == ("False", "SyncFailed")
-                assert condition.message == problem
-                assert scene.counters("counted") == (1, 2, 1, 2)
-                [event] = await scene.events("CalculateExpectedPodCountFailed")
-                assert problem in event["message"]
-
-        run()
-
-    @simulated
-    async def test_a_kind_that_the_server_does_not_know_fails_safe(self) -> None:
-        async with counting() as scene:
-            await scene.pdb(minAvailable="28%")
-            owner = {
-                "apiVersion": "apps.test.io/v1",
-                "kind": "TestWorkload",
-                "metadata": {"name": "w", "uid": "b7329742"},
-            }
-            await scene.pod("p", labels=A, owner=owner)
-            await scene.settle()
-            [condition] = scene.pdb_status().conditions
-            text = 'no matches for kind "TestWorkload" in version "apps.test.io/v1"'
-            assert (condition.reason, condition.message) == ("SyncFailed", text)
-
-    @simulated
-    async def test_a_controller_that_is_gone_fails_safe_and_changes_nothing_else(self) -> None:
-        async with counting() as scene:
-            await scene.pdb(maxUnavailable=1)
-            await scene.workload(STATEFUL_SET, "s", 2, labels=A, pods=2)
-            await scene.settle()
-            assert scene.counters() == (1, 2, 1, 2)
-            generation = scene.pdb_status().observed_generation
-            await scene.client.delete(STATEFUL_SET, "s", NS)
-            await scene.edit(maxUnavailable=2)
-            await scene.settle()
-            assert scene.counters() == (0, 2, 1, 2)
-            assert scene.pdb_status().observed_generation == generation
-            assert scene.reason() == "SyncFailed"
-            [condition] = scene.pdb_status().conditions
-            assert condition.message == 'found no controllers for pod "s-0"'
-
-    @simulated
-    async def test_what_could_be_counted_again_is_counted(self) -> None:
-        async with counting() as scene:
-            await scene.pdb(maxUnavailable=1)
-            made = await scene.workload(STATEFUL_SET, "s", 2, labels=A, pods=2)
-            await scene.client.delete(STATEFUL_SET, "s", NS)
-            await scene.settle()
-            assert scene.reason() == "SyncFailed"
-            for name in ("s-0", "s-1"):
-                await scene.client.patch(PODS, {"metadata": {"ownerReferences": None}}, name, NS)
-            await scene.settle()
-            assert (scene.reason(), made["kind"]) == ("InsufficientPods", "StatefulSet")
 
 
 class TestMembers:
@@ -438,7 +305,7 @@ class TestWrites:
             }
 
     @simulated
-    async def test_a_conflict_is_counted_again(self) -> None:
+    async def test_a_budget_is_counted_again_after_a_conflict(self) -> None:
         async with counting() as scene:
             await scene.pdb(minAvailable=1)
             await scene.pods("p", "q", labels=A)
@@ -452,7 +319,7 @@ class TestWrites:
             assert scene.pdb_controller.disruption_writer.conflicts >= 1
 
     @simulated
-    async def test_no_pods_are_said_once(self) -> None:
+    async def test_a_budget_without_pods_gets_one_event(self) -> None:
         async with counting() as scene:
             await scene.pdb(minAvailable=1)
             await scene.settle()
@@ -462,7 +329,7 @@ class TestWrites:
             assert (event["type"], event["count"]) == ("Normal", 1)
 
     @simulated
-    async def test_a_selector_that_means_nothing_fails_safe(self) -> None:
+    async def test_an_invalid_selector_fails_safe(self) -> None:
         async with counting() as scene:
             bad = {"key": "app", "operator": "Near", "values": ["a"]}
             await scene.pdb(minAvailable=1, selector={"matchExpressions": [bad]})
@@ -482,49 +349,3 @@ class TestWrites:
             await scene.settle()
             assert scene.pdb_status().observed_generation == 0
             assert scene.pdb_stored().metadata.annotations == {}
-
-
-class TestOtherWriters:
-    @simulated
-    async def test_another_writer_is_named(self) -> None:
-        async with counting() as scene:
-            await scene.pdb(minAvailable=1)
-            await scene.pods("p", "q", labels=A)
-            await scene.settle()
-            assert scene.pdb_controller.other_writers.seen == 0
-            await scene.client.patch(
-                BUDGETS,
-                {"status": {"currentHealthy": 7}},
-                "b",
-                NS,
-                subresource="status",
-                field_manager="kube-controller-manager",
-            )
-            await scene.settle()
-            assert scene.counters() == (1, 2, 1, 2)
-            assert scene.pdb_controller.other_writers.seen == 1
-            [event] = await scene.events("OtherStatusWriter")
-            assert event["message"].startswith("kube-controller-manager writes the status")
-
-    @simulated
-    async def test_evictions_are_no_other_writer(self) -> None:
-        async with counting() as scene:
-            await scene.pdb(minAvailable=1)
-            await scene.pods("p", "q", labels=A)
-            await scene.settle()
-            assert await scene.evict("p") == 200
-            await scene.settle()
-            assert scene.pdb_controller.other_writers.seen == 0
-
-    def test_what_was_there_before_is_not_new(self) -> None:
-        scene = PdbScene()
-        meta = PdbMeta(
-            name="b",
-            namespace=NS,
-            managed_fields=[ManagedFields(manager="x", subresource="status", time="t")],
-        )
-        budget = PodDisruptionBudget(metadata=meta)
-        writers = scene.pdb_controller.other_writers
-        writers.budget_changed(None, budget)
-        writers.budget_changed(budget, budget)
-        assert writers.seen == 0

@@ -1,4 +1,4 @@
-"""The condition DisruptionTarget is taken back after two minutes, where it is stale."""
+"""A stale condition DisruptionTarget is set to False after two minutes."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ async def set_conditions(scene: PdbScene, *conditions: dict[str, Any], **more: A
 
 
 @simulated
-async def test_a_stale_condition_is_taken_back_after_two_minutes() -> None:
+async def test_a_stale_condition_is_set_to_false_after_two_minutes() -> None:
     async with counting() as scene:
         await scene.pod("p")
         await set_conditions(scene, READY, target(scene))
@@ -58,7 +58,7 @@ async def test_a_stale_condition_is_taken_back_after_two_minutes() -> None:
 @pytest.mark.parametrize(
     ("reason", "phase"), [("TerminationByKubelet", "Running"), ("PreemptionByScheduler", "Failed")]
 )
-def test_some_conditions_stay(reason: str, phase: str) -> None:
+def test_conditions_of_the_kubelet_and_of_finished_pods_stay(reason: str, phase: str) -> None:
     @simulated
     async def run() -> None:
         async with counting() as scene:
@@ -71,7 +71,7 @@ def test_some_conditions_stay(reason: str, phase: str) -> None:
 
 
 @simulated
-async def test_a_pod_that_is_on_its_way_out_keeps_it() -> None:
+async def test_a_terminating_pod_keeps_the_condition() -> None:
     async with counting() as scene:
         await scene.pod("p")
         await set_conditions(scene, READY, target(scene))

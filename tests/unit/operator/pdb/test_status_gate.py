@@ -1,0 +1,102 @@
+"""The gate as evictions and other writers meet it, on the API in memory."""
+
+import asyncio
+
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pdb.group_scene import LABELS, holding
+from tests.unit.operator.pdb.scene import BUDGETS
+from tests.unit.operator.pub.scene import NS
+
+
+@simulated
+async def test_the_gate_lets_one_group_go_and_no_other() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue", "green"):
+            await groups.group(name)
+        await groups.budget(maxUnavailable=1)
+        assert groups.replicas() == (1, 3, 2, 3)
+        assert scene.counters() == (2, 6, 4, 6)
+        assert await scene.evict("red-0") == 200
+        # Without any recount: what is stored is right at once.
+        assert groups.replicas()[:2] == (0, 2)
+        assert scene.counters()[:2] == (1, 5)
+        assert scene.reason() == "InsufficientReplicas"
+        assert "blue-0 of group 'blue' cannot go now" in await groups.denial("blue-0")
+        assert await scene.evict("red-1") == 200
+        await scene.settle()
+        assert groups.replicas() == (0, 2, 2, 3)
+        assert groups.reads_in_admissions == 0
+
+
+@simulated
+async def test_a_pod_above_its_groups_need_costs_nothing() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red", 3)
+        await groups.group("blue")
+        await groups.budget(minAvailable=2)
+        assert (groups.replicas(), scene.counters()[0]) == ((0, 2, 2, 2), 1)
+        assert await scene.evict("red-0") == 200
+        assert groups.replicas()[:2] == (0, 2)
+        await scene.settle()
+        assert scene.counters()[0] == 0
+        await groups.denial("red-1")
+
+
+@simulated
+async def test_a_status_of_another_writer_changes_nothing() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await groups.budget(maxUnavailable=1)
+        assert await scene.evict("red-0") == 200
+        before = scene.pdb_stored()
+        # As the stock controller does: its own numbers, and what it has seen to go left out.
+        await scene.client.patch(
+            BUDGETS,
+            {"status": {"disruptionsAllowed": 9, "disruptedPods": {"red-0": None}}},
+            "b",
+            NS,
+            subresource="status",
+        )
+        assert scene.pdb_stored() == before
+        await scene.settle()
+        writes = scene.pdb_controller.group_writer.writes
+        await scene.settle(60)
+        assert scene.pdb_controller.group_writer.writes <= writes + 1
+
+
+@simulated
+async def test_a_gate_that_has_not_seen_the_pod_yet_waits_and_denies() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await groups.budget(maxUnavailable=1)
+        pods = scene.pdb_controller._watches.pods.store
+        hidden = pods._objects.pop((NS, "red-0"))
+        eviction = asyncio.create_task(scene.evict("red-0"))
+        await asyncio.sleep(1)
+        assert not eviction.done()
+        pods._objects[NS, "red-0"] = hidden
+        assert await eviction == 200
+        del pods._objects[NS, "red-1"]
+        assert "this gate has not seen pod red-1 yet" in await groups.denial("red-1")
+
+
+@simulated
+async def test_a_pod_without_a_group_is_denied_with_what_to_do() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await scene.pod("lost", labels=LABELS)
+        await groups.budget(maxUnavailable=1)
+        assert "Pod lost belongs to no group" in await groups.denial("lost")
+
+
+@simulated
+async def test_another_writers_annotations_are_stored_and_intacts_are_kept() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await groups.budget(maxUnavailable=1)
+        before = scene.pdb_stored().metadata.annotations
+        theirs = {"note": "theirs", "intact.dev/ledger": None, "intact.dev/replicas": "{}"}
+        body = {"metadata": {"annotations": theirs}, "status": {"disruptionsAllowed": 9}}
+        await scene.client.patch(BUDGETS, body, "b", NS, subresource="status")
+        assert scene.pdb_stored().metadata.annotations == before | {"note": "theirs"}
+        assert scene.counters()[0] == 2

@@ -1,8 +1,11 @@
 """The recount of budgets that count groups, on the API in memory."""
 
+from intact.budget.pdb.annotations import ledger_of
+from intact.budget.pdb.group_settings import rules_of
+from intact.operator.pdb.tallies import counting_groups
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import LABELS, Groups, holding
-from tests.unit.operator.pdb.scene import PdbScene, counting
+from tests.unit.operator.pdb.scene import BUDGETS, PdbScene, counting
 from tests.unit.operator.pub.scene import NS, STATEFUL_SET
 
 
@@ -75,7 +78,10 @@ async def test_a_recount_that_changes_nothing_writes_nothing() -> None:
         await groups.budget(maxUnavailable=1)
         version = scene.pdb_stored().metadata.resource_version
         await scene.update("red-0", {"metadata": {"annotations": {"note": "x"}}})
+        counted = scene.pdb_controller.reconciliations["group"]
+        scene.pdb_controller.recounts.add((NS, "b"))
         await scene.settle(60)
+        assert scene.pdb_controller.reconciliations["group"] == counted + 1
         assert scene.pdb_stored().metadata.resource_version == version
 
 
@@ -92,6 +98,44 @@ async def test_a_recount_that_loses_against_an_edit_counts_by_the_new_rules() ->
         await scene.settle(10)
         assert groups.replicas() == (1, 1, 0, 2)
         assert scene.pdb_controller.group_writer.conflicts >= 1
+
+
+@simulated
+async def test_a_budget_with_new_rules_waits_for_the_counts_that_fit_them() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await groups.budget(maxUnavailable=1)
+        scene.faults.hold_watches(lambda request: "poddisruptionbudgets" in request.path)
+        scene.wire.delay = lambda request: 1.0 if request.method == "PATCH" else 0.0
+        await scene.pod("red-2", labels={**LABELS, "g": "red"})
+        await scene.settle(0.5)  # the write is on its way
+        need = {"metadata": {"annotations": {"intact.dev/min-ready-replicas": "4"}}}
+        await scene.client.patch(BUDGETS, need, "b", NS)
+        await scene.settle(3)
+        assert scene.pdb_controller.group_writer.conflicts >= 1
+        stored = scene.pdb_stored()
+        assert ledger_of(stored).rules != rules_of(stored)
+        scene.faults.release_watches()
+        await scene.settle(30)
+        assert groups.replicas() == (0, 0, 0, 1)
+
+
+@simulated
+async def test_the_counts_forget_evictions_and_groups_that_are_over() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue"):
+            await groups.group(name)
+        await groups.budget(maxUnavailable=1)
+        [(_, counts)] = counting_groups(scene.pdb_controller.index)
+        for name in ("red-0", "red-1"):
+            assert await scene.evict(name) == 200
+            await scene.finish(name)
+        await scene.settle()
+        assert (set(counts.evicted), set(counts.vanished)) == ({"red-0", "red-1"}, {"red"})
+        await scene.settle(130)
+        await scene.pod("blue-2", labels={**LABELS, "g": "blue"})  # so that it is counted
+        await scene.settle()
+        assert (counts.evicted, counts.vanished) == ({}, {})
 
 
 @simulated

@@ -42,7 +42,7 @@ def moved(group: PodGroup, **meta: str) -> PodGroup:
         (RED, moved(RED, deletion_timestamp="2026-01-01T00:00:00Z"), True),
         (RED, moved(RED, resource_version="2"), False),
         (None, a_pod_group("blue", 2), False),
-        (None, moved(RED, namespace="other"), False),
+        (RED, moved(RED, namespace="other"), False),
     ],
     ids=["made", "need", "gone", "going", "same spec", "another group", "another namespace"],
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["devcluster.pytest_plugin"]
 
@@ -15,6 +16,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "cluster" in item.path.relative_to(item.config.rootpath).parts:
             item.add_marker(pytest.mark.kubernetes)
+
+
+# How long an example takes says something about the machine, nothing about the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,6 @@ from intact.model.workload import Workload
 from intact.operator.watch.membership import BudgetEntry, Membership
 from intact.operator.watch.owners import GroupKind, Workloads
 
-REPLICAS_ANNOTATION = REPLICAS
 _WRITTEN = (REPLICAS, LEDGER)
 """Annotations that are written with the status, and say nothing about how to count."""
 

@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 # How long an example takes says something about the machine, nothing about the code.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", parent=settings(), deadline=None)
 settings.load_profile("untimed")
 
 

@@ -177,7 +177,7 @@ async def test_a_role_waits_quietly_for_its_kind(
     [decode] = [one for one in found.status.role_statuses if one.name == "decode"]
     assert decode.message == (
         "waits for the kind LeaderWorkerSet (leaderworkersets.leaderworkerset.x-k8s.io), "
-        "which is not here"
+        "which the API server does not serve"
     )
     assert all(each.is_ready() for each in house.replicas), "and everything else goes on"
     await install_sets(space.client)

@@ -362,7 +362,7 @@ async def test_a_name_that_is_taken_is_not_taken_over(space: NamespaceUnderTest)
         space, "llm", lambda one: one.status.ready == "1/2", "decode to be ready"
     )
     assert condition_of(found, "Ready") == ("False", "RoleNotApplied")
-    assert "StatefulSet llm-prefill is there already" in found.status.role_statuses[0].message
+    assert "StatefulSet llm-prefill already exists" in found.status.role_statuses[0].message
     await space.events("RoleBasedGroup", "llm", "RoleNotApplied")
     await space.client.delete(STATEFUL_SETS, "llm-prefill", space.namespace)
     await group_settled(space)

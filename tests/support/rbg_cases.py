@@ -1,4 +1,5 @@
-"""Groups that are refused and accepted: one table for the pure rules and for the real server."""
+"""RoleBasedGroups that are refused and accepted: one table for the pure rules and for the real
+server."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ ACCEPTED = [
         group("llm", P, role("a", **kind("Deployment")), role("b", **kind("LeaderWorkerSet"))),
     ),
     Case(
-        "the seed's form",
+        "the flat form",
         coordinated(
             rolling("prefill", "decode", maxSkew="1%", maxUnavailableRatio="5%", partition="80%")
         ),
@@ -133,7 +134,7 @@ REFUSED = [
         "nothing may be unavailable, without a unit",
         coordinated(rolling("prefill", "decode", maxUnavailableRatio=0)),
         f"{_STRATEGY}.maxUnavailableRatio",
-        "the role prefill 0",
+        "allows 0 of the 40 replicas of the role prefill",
     ),
     Case(
         "skew with a fraction",
@@ -163,13 +164,13 @@ REFUSED = [
         "nothing may be unavailable",
         coordinated(rolling("prefill", "decode", maxUnavailableRatio="0%")),
         f"{_STRATEGY}.maxUnavailableRatio",
-        "the role prefill 0",
+        "allows 0 of the 40 replicas of the role prefill",
     ),
     Case(
         "a ratio of less than a pod",
         coordinated(rolling("prefill", "decode", maxUnavailableRatio="4%")),
         f"{_STRATEGY}.maxUnavailableRatio",
-        "it takes 5%",
+        "it must be at least 5%",
     ),
     Case(
         "a ratio of less than a batch",
@@ -200,7 +201,7 @@ REFUSED = [
         "a ratio is missing",
         coordinated(batches({"prefill": 2}) | {"roles": ["prefill", "decode"]}, roles=SIX_THREE),
         f"{_AFFINITY}.ratios",
-        "decode is missing",
+        "must have a ratio for the role decode",
     ),
     Case(
         "a ratio of another role",
@@ -227,7 +228,7 @@ REFUSED = [
         "no topology",
         coordinated(batches({"prefill": 2, "decode": 1}, topologyKey=""), roles=SIX_THREE),
         f"{_AFFINITY}.topologyKey",
-        "must be a label of nodes",
+        "must be the key of a node label",
     ),
     Case(
         "unknown mode",
@@ -251,7 +252,7 @@ REFUSED = [
             roles=SIX_THREE,
         ),
         _STRATEGY,
-        "not for AffinityScheduling",
+        "do not apply to AffinityScheduling",
     ),
     Case(
         "unknown dependency",
@@ -364,7 +365,7 @@ REFUSED = [
         "a name that is too long",
         group("l" * 30, role("p" * 22)),
         "spec.roles[0].name",
-        "53 characters, and 52 are the most",
+        "53 characters; at most 52 are allowed",
     ),
     Case(
         "unknown end", group("llm", P, onFailure="Explode"), "spec.onFailure", "Pause or Rollback"

@@ -1,4 +1,4 @@
-"""`intact rbg plan`: the rounds that a rollout would take."""
+"""`intact rbg plan`: prints the rounds that a rollout would take."""
 
 import asyncio
 import sys
@@ -12,8 +12,7 @@ import yaml
 from intact.cli.session import asking
 from intact.kube.client import Client
 from intact.kube.resources import PODS, RBGS
-from intact.model.rbg import Coordination, RoleBasedGroup
-from intact.operator.rbg.revisions import role_hashes
+from intact.model.rbg import DEPLOYMENT, Coordination, RoleBasedGroup
 from intact.rollout.batches import count
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
@@ -24,11 +23,12 @@ from intact.rollout.coordinations import (
 )
 from intact.rollout.names import GROUP, ROLE
 from intact.rollout.plan import PlannedRole, Replica
-from intact.rollout.ratios import most_unavailable
+from intact.rollout.ratios import floor, most_unavailable
 from intact.rollout.rehearsal import Rehearsal, all_old, rehearse
 from intact.rollout.replicas import replicas
+from intact.rollout.revisions import role_hashes
 from intact.rollout.rolling_update import batched, rules_of
-from intact.rollout.validation import DEPLOYMENT, kind_of, unworkable, validate
+from intact.rollout.validation import in_words, unworkable, validate
 
 Json = dict[str, Any]
 
@@ -45,9 +45,9 @@ def plan(
         errors = validate(group)
     else:
         group, desired, started = asyncio.run(_ask(source, kubeconfig, context, namespace))
-        errors = unworkable(group)  # what is stored may have been scaled since
+        errors = unworkable(group)  # a stored one may have been scaled since
     if errors:
-        raise click.ClickException("; ".join(str(error) for error in errors))
+        raise click.ClickException(in_words(errors))
     for each in of_type(group.spec, AFFINITY_SCHEDULING):
         ratios = batching(each).ratios
         number = count({name: desired[name] for name in ratios}, ratios)
@@ -61,7 +61,7 @@ def plan(
         return
     if not found:
         click.echo(
-            f"group {group.metadata.name} has no {ROLLING_UPDATE} coordination: "
+            f"RoleBasedGroup {group.metadata.name} has no coordination of type {ROLLING_UPDATE}: "
             "each role updates by itself"
         )
         return
@@ -69,7 +69,7 @@ def plan(
 
 
 def _read(source: str) -> RoleBasedGroup:
-    """The one group of a file, which may hold other objects as well."""
+    """The only RoleBasedGroup of a file, which may contain other objects as well."""
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text()
         documents = [one for one in yaml.safe_load_all(text) if isinstance(one, dict)]
@@ -77,7 +77,9 @@ def _read(source: str) -> RoleBasedGroup:
         raise click.ClickException(f"{source}: {error}") from None
     groups = [one for one in documents if one.get("kind") == RBGS.kind]
     if len(groups) != 1:
-        raise click.ClickException(f"{source} has {len(groups)} objects of kind {RBGS.kind}, not 1")
+        raise click.ClickException(
+            f"{source} has {len(groups)} objects of kind {RBGS.kind}; it must have exactly one"
+        )
     try:
         return msgspec.convert(groups[0], RoleBasedGroup)
     except msgspec.ValidationError as error:
@@ -87,7 +89,7 @@ def _read(source: str) -> RoleBasedGroup:
 async def _ask(
     name: str, kubeconfig: str | None, context: str | None, namespace: str | None
 ) -> tuple[RoleBasedGroup, dict[str, int], dict[str, int]]:
-    """The group of the cluster, what its roles should have, and what has been updated already."""
+    """The RoleBasedGroup in the cluster; by role, its desired replicas and the updated ones."""
     async with asking(kubeconfig, context, namespace) as (client, where):
         group = await client.get(RBGS, name, where)
         pods = await _pods(client, group)
@@ -99,7 +101,7 @@ async def _ask(
         for role in group.spec.roles
     }
     if all(updated[role] >= number for role, number in desired.items()):
-        updated = dict.fromkeys(updated, 0)  # nothing is under way: what the next one would take
+        updated = dict.fromkeys(updated, 0)  # no rollout is in progress: plan the next one
     return group, desired, updated
 
 
@@ -123,13 +125,13 @@ def _rehearse(
         if role.name not in coordination.roles:
             continue
         number = desired[role.name]
-        surge = kind_of(role) == DEPLOYMENT and most_unavailable(rules.max_unavailable, number) == 0
+        surge = role.kind == DEPLOYMENT and most_unavailable(rules.max_unavailable, number) == 0
         roles.append(_with_updated(all_old(role.name, number, surge=surge), updated[role.name]))
     return rehearse(roles, rules, batched(group))
 
 
 def _with_updated(role: PlannedRole, updated: int) -> PlannedRole:
-    """The highest ones, as a rollout leaves them."""
+    """With the highest replicas updated, as a rollout leaves them."""
     first = max(0, role.desired - updated)
     places = tuple(Replica(index, new=index >= first, ready=True) for index in range(role.desired))
     return PlannedRole(role.name, role.desired, places, surge=role.surge)
@@ -165,9 +167,7 @@ def _as_text(coordination: Coordination, rehearsal: Rehearsal) -> str:
             + (f" (+{one.started[name]})" if one.started[name] else "")
             for name in names
         ]
-        skew = one.skew
-        # One decimal, in integers.
-        tenths = skew.numerator * 1000 // skew.denominator
+        tenths = floor(one.skew * 1000)  # one decimal, in integers
         rows.append([str(number), *cells, f"{tenths // 10}.{tenths % 10}%"])
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     table = [

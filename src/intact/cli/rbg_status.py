@@ -1,4 +1,4 @@
-"""`intact rbg status`: a group as a tree, and how it stands as an exit code."""
+"""`intact rbg status`: shows a RoleBasedGroup as a tree; the exit code says how far it is."""
 
 import asyncio
 import sys
@@ -20,7 +20,8 @@ _BAR = 20
 
 
 class Standing(IntEnum):
-    """How a group stands; the value is the exit code. 1 and 2 are errors of the command itself."""
+    """How far a RoleBasedGroup is; the value is the exit code. 1 and 2 are errors of the command
+    itself."""
 
     DONE = 0
     IN_PROGRESS = 3
@@ -49,7 +50,7 @@ async def _status(
 
 
 async def _next(client: Client, group: RoleBasedGroup) -> RoleBasedGroup:
-    """The group after its next change. A watch that ends is begun again."""
+    """The RoleBasedGroup after its next change. A watch that ends is opened again."""
     meta = group.metadata
     while True:
         async with client.watch(
@@ -60,7 +61,9 @@ async def _next(client: Client, group: RoleBasedGroup) -> RoleBasedGroup:
         ) as events:
             async for event in events:
                 if event.type == "DELETED":
-                    raise click.ClickException(f"the group {meta.name} has been deleted")
+                    raise click.ClickException(
+                        f"RoleBasedGroup {meta.namespace}/{meta.name} was deleted"
+                    )
                 if event.object is not None:
                     return event.object
 
@@ -143,7 +146,7 @@ def _role(
 
 
 def bar(ready: int, updated: int, desired: int) -> str:
-    """Full for what is updated and ready, half for what is started."""
+    """Full for updated and ready replicas, half for updated ones that are not ready."""
     if desired <= 0:
         return "█" * _BAR
     done = min(_BAR, ready * _BAR // desired)
@@ -152,7 +155,7 @@ def bar(ready: int, updated: int, desired: int) -> str:
 
 
 class _Screen:
-    """In a terminal each picture replaces the one before; else only what is new is written."""
+    """In a terminal each picture replaces the last one; elsewhere it is appended."""
 
     def __init__(self) -> None:
         self._last: list[str] = []

@@ -1,4 +1,4 @@
-"""`intact rbg undo`: back to an earlier revision, all roles together."""
+"""`intact rbg undo`: goes back to an earlier revision, in all roles together."""
 
 import asyncio
 
@@ -6,11 +6,11 @@ import click
 
 from intact.cli.session import asking
 from intact.kube.resources import RBGS
-from intact.operator.rbg.evictions import roll_back
 from intact.operator.rbg.resources import REVISIONS
-from intact.operator.rbg.revisions import revision_of, role_hashes
+from intact.operator.rbg.rollback import roll_back
+from intact.operator.rbg.server_side_apply import is_owned_by
 from intact.rollout.names import GROUP
-from intact.rollout.revisions import group_hash, previous
+from intact.rollout.revisions import group_hash, previous, revision_of, role_hashes
 
 
 def undo(
@@ -31,18 +31,19 @@ async def _undo(
     namespace: str | None,
 ) -> None:
     async with asking(kubeconfig, context, namespace) as (client, where):
+        which = f"RoleBasedGroup {where}/{name}"
         group = await client.get(RBGS, name, where)
         stored = await client.list(REVISIONS, where, labels=f"{GROUP}={name}")
         known = [
             revision_of(one)
             for one in stored.items
-            if any(owner.uid == group.metadata.uid for owner in one.metadata.owner_references)
+            if is_owned_by(one.metadata, group.metadata.uid)
         ]
         try:
             chosen = previous(known, group_hash(role_hashes(group)), to_revision)
         except LookupError as error:
-            raise click.ClickException(f"group {name}: {error.args[0]}") from None
+            raise click.ClickException(f"{which}: {error.args[0]}") from None
         if await roll_back(client, where, name, chosen.name):
-            click.echo(f"group {name} goes back to revision {chosen.number} ({chosen.name})")
+            click.echo(f"{which} goes back to revision {chosen.number} ({chosen.name})")
         else:
-            click.echo(f"group {name} has the templates of revision {chosen.number} already")
+            click.echo(f"{which} already has the templates of revision {chosen.number}")

@@ -1,6 +1,6 @@
-"""RoleBasedGroup and its companion for scaling, of workloads.x-k8s.io/v1alpha1.
+"""RoleBasedGroup and its scaling adapter, of workloads.x-k8s.io/v1alpha1.
 
-Templates and patches are kept as they came: they are passed on, not read.
+Templates and patches stay untyped: Intact passes them on and does not read them.
 """
 
 from typing import Any
@@ -11,6 +11,10 @@ from intact.model.meta import Condition, ObjectMeta
 
 Json = dict[str, Any]
 
+STATEFUL_SET = ("apps/v1", "StatefulSet")
+DEPLOYMENT = ("apps/v1", "Deployment")
+LEADER_WORKER_SET = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
+
 
 class WorkloadKind(View):
     api_version: str = "apps/v1"
@@ -19,7 +23,7 @@ class WorkloadKind(View):
 
 class LeaderWorkerSetTemplate(View):
     size: int | None = None
-    """Pods of one replica, the leader among them; without it, 1."""
+    """Pods of one replica, including the leader. Default: 1."""
     patch_leader_template: Json | None = None
     patch_worker_template: Json | None = None
 
@@ -31,7 +35,7 @@ class RoleRollingUpdate(View):
 
 
 class UpdateStrategy(View):
-    """How a role that is not coordinated is updated, as its workload would be by hand."""
+    """How a role outside of any coordination is updated: passed on to its workload."""
 
     type: str = ""
     rolling_update: RoleRollingUpdate | None = None
@@ -47,7 +51,7 @@ class RolePort(View):
 class Role(View):
     name: str
     replicas: int | None = None
-    """Without it, what the role's scaling adapter says; without that, 1."""
+    """Default: what the role's scaling adapter says; without an adapter, 1."""
     workload: WorkloadKind = WorkloadKind()
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
@@ -59,9 +63,14 @@ class Role(View):
     min_ready_seconds: int | None = None
     pod_management_policy: str = ""
 
+    @property
+    def kind(self) -> tuple[str, str]:
+        """apiVersion and kind of its workload: one of the three above, if the role is valid."""
+        return self.workload.api_version, self.workload.kind
+
 
 class CoordinatedRollingUpdate(View):
-    """The typed form of the same three rules, as upstream has it."""
+    """The same three rules in upstream's typed form."""
 
     max_skew: IntOrPercent | None = None
     max_unavailable: IntOrPercent | None = None
@@ -85,7 +94,7 @@ class CoordinationStrategy(View):
 class Coordination(View):
     name: str
     type: str = ""
-    """Without it, what the strategy is of."""
+    """Default: the type of the strategy that is set."""
     roles: list[str] = []
     strategy: CoordinationStrategy = CoordinationStrategy()
 
@@ -97,6 +106,12 @@ class RbgSpec(View):
     on_failure: str = ""
     paused: bool = False
 
+    def role(self, name: str) -> Role | None:
+        return next((one for one in self.roles if one.name == name), None)
+
+    def coordination_named(self, name: str) -> Coordination | None:
+        return next((one for one in self.coordination if one.name == name), None)
+
 
 class RoleStatus(View):
     name: str
@@ -107,11 +122,11 @@ class RoleStatus(View):
     updated_ready_replicas: int = 0
     revision: str = ""
     message: str = ""
-    """What the role waits for; empty while it waits for nothing."""
+    """What the role waits for; empty if it waits for nothing."""
 
 
 class RoleProgress(View):
-    """How far a coordinated role is. The seed names the first two; the rest says why."""
+    """How far a coordinated role is, and what it waits for."""
 
     strategy: str = ""
     state: str = ""
@@ -134,7 +149,7 @@ class BatchProgress(View):
     started: int = 0
     ready: int = 0
     pending: list[int] = []
-    """Batches that have a pod which finds no node."""
+    """Batches with a pod that the scheduler finds no node for."""
 
 
 class CoordinationState(View):
@@ -151,12 +166,21 @@ class RbgStatus(View):
     role_statuses: list[RoleStatus] = []
     coordination_state: list[CoordinationState] = []
     current_revision: str = ""
-    """The ControllerRevision that all coordinated roles last completed."""
+    """The ControllerRevision that all roles completed last."""
     update_revision: str = ""
     """The ControllerRevision of the present templates."""
     ready: str = ""
     updated: str = ""
     coordinating: str = ""
+
+    def role(self, name: str) -> RoleStatus | None:
+        return next((one for one in self.role_statuses if one.name == name), None)
+
+    def coordination_named(self, name: str) -> CoordinationState | None:
+        return next((one for one in self.coordination_state if one.name == name), None)
+
+    def condition(self, kind: str) -> Condition | None:
+        return next((one for one in self.conditions if one.type == kind), None)
 
 
 class RoleBasedGroup(View):

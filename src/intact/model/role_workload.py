@@ -1,4 +1,4 @@
-"""What a group owns, as far as its controller reads it."""
+"""What a RoleBasedGroup owns: the fields that its controller reads."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class RoleWorkloadSpec(View):
 
     @property
     def partition(self) -> int:
-        """Of a StatefulSet or a LeaderWorkerSet, which have it in different places."""
+        """Of a StatefulSet or a LeaderWorkerSet, which store it in different fields."""
         found = (
             self.update_strategy.rolling_update
             or self.rollout_strategy.rolling_update_configuration
@@ -42,13 +42,13 @@ class RoleWorkloadStatus(View):
     observed_generation: int = 0
     current_revision: str = ""
     update_revision: str = ""
-    """Of a StatefulSet: the revisions of pods below and from its partition on."""
+    """Of a StatefulSet: pods below its partition have `current_revision`, the others this one."""
     replicas: int = 0
     conditions: list[Condition] = []
 
     @property
     def short(self) -> int | None:
-        """Of a Deployment that cannot make pods: how many it has. None if it can."""
+        """The pods of a Deployment that cannot create more; None if it can."""
         failing = any(
             one.type == "ReplicaFailure" and one.status == "True" for one in self.conditions
         )

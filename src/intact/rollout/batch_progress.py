@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from intact.model.amounts import parse_count
 from intact.model.pod import Pod
 from intact.model.pod_state import condition_of, is_gone, is_terminating
-from intact.model.rbg import BatchProgress, Coordination, Role
+from intact.model.rbg import DEPLOYMENT, BatchProgress, Coordination, Role
 from intact.rollout.batches import Mode, count, release
 from intact.rollout.coordinations import SEQUENTIAL, batching
 from intact.rollout.names import BATCH
 from intact.rollout.replicas import replicas
-from intact.rollout.validation import DEPLOYMENT, kind_of
 
 
 def batch_progress(
@@ -20,7 +20,7 @@ def batch_progress(
     released: int,
 ) -> BatchProgress:
     """`wanted` are the replicas that the roles should have, `released` the batches that have been
-    started before."""
+    started."""
     rules = batching(coordination)
     label = BATCH + coordination.name
     total = count({name: wanted[name] for name in rules.ratios}, rules.ratios)
@@ -34,10 +34,10 @@ def batch_progress(
     ]
     pending = sorted(
         {
-            int(pod.metadata.labels[label])
+            number
             for name in rules.ratios
             for pod in pods[name]
-            if label in pod.metadata.labels and finds_no_node(pod)
+            if (number := _batch(pod, label)) is not None and finds_no_node(pod)
         }
     )
     mode = Mode(rules.batch_mode or SEQUENTIAL)
@@ -46,30 +46,31 @@ def batch_progress(
 
 
 def _ready_in(role: Role, pods: Sequence[Pod], label: str, number: int) -> int:
-    return sum(
-        one.ready
-        for one in replicas(role, pods)
-        if one.pods[0].metadata.labels.get(label) == str(number)
-    )
+    return sum(one.ready for one in replicas(role, pods) if _batch(one.pods[0], label) == number)
+
+
+def _batch(pod: Pod, label: str) -> int | None:
+    """The number of the pod's batch; None if it has none."""
+    return parse_count(pod.metadata.labels.get(label, ""))
 
 
 def pods_in_batches(pods: Iterable[Pod], label: str) -> dict[int, int]:
-    """How many pods each batch has that stay."""
+    """By batch, how many pods stay."""
     found: dict[int, int] = {}
     for pod in pods:
-        number = pod.metadata.labels.get(label, "")
-        if number.isdigit() and not is_gone(pod):
-            found[int(number)] = found.get(int(number), 0) + 1
+        number = _batch(pod, label)
+        if number is not None and not is_gone(pod):
+            found[number] = found.get(number, 0) + 1
     return found
 
 
 def misplaced(
     coordination: Coordination, role: Role, pods: Sequence[Pod], started: int
 ) -> list[Pod]:
-    """Pods of a Deployment that are one too many in their batch while another is short: a smaller
-    Deployment has lost others than the last, or two servers gave away the same place. What else is
-    too many is the Deployment's own to take away."""
-    if kind_of(role) != DEPLOYMENT:
+    """Pods of a Deployment that are one too many in their batch while another batch is short. That
+    happens if a lowered Deployment deleted pods of other batches than the last, or if two servers
+    gave away the same place. Other surplus pods are the Deployment's own to delete."""
+    if role.kind != DEPLOYMENT:
         return []
     label, ratio = BATCH + coordination.name, batching(coordination).ratios[role.name]
     have = pods_in_batches(pods, label)
@@ -77,17 +78,18 @@ def misplaced(
     found: list[Pod] = []
     left = {number: 0 if number >= started else ratio for number in have}
     for pod in sorted(pods, key=lambda one: one.metadata.name):
-        number = pod.metadata.labels.get(label, "")
-        if not number.isdigit() or is_gone(pod):
+        number = _batch(pod, label)
+        if number is None or is_gone(pod):
             continue
-        if left[int(number)]:
-            left[int(number)] -= 1
+        if left[number]:
+            left[number] -= 1
         elif len(found) < short and sum(have.values()) <= started * ratio:
             found.append(pod)
     return found
 
 
 def finds_no_node(pod: Pod) -> bool:
+    """Whether the scheduler has found no node for it."""
     return (
         not is_terminating(pod)
         and not pod.spec.node_name

@@ -1,8 +1,8 @@
 """Affinity batches: pods of several roles that run in one topology domain.
 
-Batch b has, of each role, the ordinals from b · ratio to (b + 1) · ratio - 1. There are as many
-batches as every role can fill, so a smaller role takes away whole batches, from the end. What is
-left over of a larger role belongs to no batch and is not run.
+Batch b has the ordinals from b · ratio to (b + 1) · ratio - 1 of each role. There are as many
+batches as every role can fill, so scaling a role down removes whole batches, from the end. The
+surplus of a larger role belongs to no batch and does not run.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,19 +18,20 @@ class Mode(StrEnum):
 
 
 def count(replicas: Mapping[str, int], ratios: Mapping[str, int]) -> int:
-    """How many batches there should be."""
-    return min((replicas[role] // ratio for role, ratio in ratios.items()), default=0)
+    """How many whole batches so many replicas fill."""
+    return min((batch_of(replicas[role], ratio) for role, ratio in ratios.items()), default=0)
 
 
 def batch_of(ordinal: int, ratio: int) -> int:
+    """The batch that an ordinal is in: as many whole batches come before it."""
     return ordinal // ratio
 
 
 def release(total: int, released: int, ready: Iterable[int], mode: Mode) -> int:
-    """How many batches may be there now, the first ones.
+    """How many batches may run now, from the first on.
 
-    `ready` are the numbers of those that are complete. Sequential asks for one after all those
-    before it are; a batch that fails later takes none away.
+    `ready` are the numbers of the complete ones. Sequential starts a batch once all batches before
+    it are complete; a batch that fails later stops none.
     """
     if mode is Mode.PARALLEL:
         return total
@@ -50,10 +51,10 @@ class Batched:
 def plan_in_batches(
     roles: Iterable[PlannedRole], rules: Rules, batched: Iterable[Batched], *, back: bool = False
 ) -> Plan:
-    """The rollout plan where a batch moves as one, in all its roles.
+    """The rollout plan in which a batch moves as one, in all its roles.
 
-    The roles of a batch are planned as one role whose replicas are the batches: a batch is new when
-    all of it is, and available when all of it is. What that plan moves is then said of each role.
+    The roles of a batch are planned as one role whose replicas are the batches. A batch is new if
+    all its replicas are, and available if all are. That plan is then split up by role.
     """
     by_name = {role.name: role for role in roles}
     units: dict[str, Batched] = {}
@@ -79,7 +80,7 @@ def plan_in_batches(
 
 
 def _together(batch: Batched, roles: list[PlannedRole]) -> PlannedRole:
-    """Of those that are there: another role of the batch may be in no plan, or not started yet."""
+    """The given roles as one: another role of the batch may be in no plan, or not started yet."""
     ratios = {role.name: batch.ratios[role.name] for role in roles}
     number = count({role.name: role.desired for role in roles}, ratios)
     found = []
@@ -92,7 +93,7 @@ def _together(batch: Batched, roles: list[PlannedRole]) -> PlannedRole:
                 ready=all(slot.ready for slot in parts),
             )
         )
-    # Not the name of a role, whatever the coordination is called.
+    # With a space, so that it is never the name of a role.
     stable = all(role.stable for role in roles)
     return PlannedRole(
         f"coordination {batch.name}", number, tuple(found), stable=stable, in_batches=True
@@ -101,11 +102,12 @@ def _together(batch: Batched, roles: list[PlannedRole]) -> PlannedRole:
 
 def _slots(role: PlannedRole, batch: int, ratio: int) -> list[Replica]:
     there = {replica.index: replica for replica in role.replicas}
-    return [there.get(index, Replica(index)) for index in range(batch * ratio, (batch + 1) * ratio)]
+    first = batch * ratio
+    return [there.get(index, Replica(index)) for index in range(first, first + ratio)]
 
 
 def _of_role(role: PlannedRole, ratio: int, unit: RolePlan) -> RolePlan:
-    """What the plan of the batches says of one role."""
+    """The plan of the batches, for one role."""
     batches = {index: _slots(role, index, ratio) for index in range(unit.desired)}
     slots = [slot for parts in batches.values() for slot in parts]
     moves = [

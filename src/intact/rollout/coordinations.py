@@ -1,4 +1,4 @@
-"""Reading the coordinations of a group, in either of their forms."""
+"""Reads the coordinations of a RoleBasedGroup, in either of their two forms."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ PARALLEL = "Parallel"
 
 @dataclass(frozen=True, slots=True)
 class RollingRules:
-    """Ratios as they were written; None where nothing was."""
+    """Ratios as the user wrote them; None where the user wrote none."""
 
     max_skew: IntOrPercent | None
     max_unavailable: IntOrPercent | None
@@ -23,7 +23,7 @@ class RollingRules:
 
 
 def type_of(coordination: Coordination) -> str:
-    """The typed form needs no type: its strategy says it."""
+    """The typed form may leave the type out: the strategy that is set says it."""
     if coordination.type:
         return coordination.type
     return AFFINITY_SCHEDULING if coordination.strategy.affinity_scheduling else ROLLING_UPDATE
@@ -53,5 +53,5 @@ def of_type(spec: RbgSpec, wanted: str) -> Iterator[Coordination]:
 
 
 def coordination_of(spec: RbgSpec, role: str, wanted: str) -> Coordination | None:
-    """The one of this type that the role is in."""
+    """The coordination of this type that the role is in."""
     return next((each for each in of_type(spec, wanted) if role in each.roles), None)

@@ -1,10 +1,10 @@
-"""Dependencies between roles: who has to be ready before whom is started."""
+"""Dependencies between roles: which role must be ready before another one starts."""
 
 from collections.abc import Mapping, Sequence
 
 
 def find_cycle(dependencies: Mapping[str, Sequence[str]]) -> list[str]:
-    """Roles that wait for each other, in the order in which they do; empty if none do."""
+    """Roles that wait for each other, each for the next one; empty if there is no cycle."""
     done: set[str] = set()
     for start in dependencies:
         path: list[str] = []

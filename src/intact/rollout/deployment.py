@@ -1,25 +1,26 @@
-"""A role on Deployments: one for each revision, scaled by the plan, behind one Service.
+"""How a role on Deployments moves: one Deployment per revision, scaled by the plan, behind one
+Service.
 
-The pods of a Deployment have no order, so its places are made up: what is started stands at the
-end, what is old and broken before it, so that it moves first. Old pods are evicted, so that budgets
-have their say, and the old Deployment is lowered by as many. The new one takes the room that has
-become free; where none may be unavailable, it is one ahead instead.
+The pods of a Deployment have no order, so the plan gets made-up places: started pods at the end,
+old broken pods before them, so that those move first. Intact evicts old pods, within their budgets,
+and lowers the old Deployment by as many. The new Deployment takes the room that has become free; if
+no pod may be unavailable, it runs one ahead instead.
 
-A ReplicaSet replaces what is evicted, and one that is lowered deletes pods of its own choice, past
-all budgets: those first that are not ready, as far as it knows. What it knows may be old: lowered
-before it has heard of an eviction, it deletes one pod more. So a Deployment takes these steps, each
-after the one before has been seen:
+A ReplicaSet replaces an evicted pod. A ReplicaSet that is lowered deletes pods of its own choice,
+past all budgets: first those that it sees as not ready. What it sees may be old: lowered before it
+has seen an eviction, it deletes one pod more. So a Deployment takes these steps, each after Intact
+has seen the result of the one before:
 
-| pods there | it | because |
+| pods there | the Deployment | because |
 |---|---|---|
-| as many as its scale | has pods evicted, as the rules let | no others of its are about to go |
-| fewer | is not lowered | its ReplicaSet may not have heard of those that went |
-| as many again | is lowered by the evicted | who has replaced them does not count them any more |
+| as many as its scale | has pods evicted within the rules | no other pods of it are about to go |
+| fewer | is not lowered | its ReplicaSet may not have seen which pods went |
+| as many again | is lowered by the evicted pods | the ReplicaSet that replaced them saw them go |
 | more | is not scaled at all | its ReplicaSet has yet to choose which of them go |
 
-A Deployment that cannot make pods says so (`short`), and is lowered to what it has. What was
-evicted is remembered until then and does not count, whether it has been seen to go or not; nor does
-what a Deployment has above its scale.
+A Deployment that cannot create pods reports it (`short`), and is lowered to what it has. Intact
+remembers evicted pods until then. They do not count, whether it has seen them go or not; nor do the
+pods that a Deployment has above its scale.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,16 +32,16 @@ import msgspec
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
 from intact.model.rbg import Json, Role
+from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import role_revision_label, workload_name
-from intact.rollout.orders import Eviction, RoleFacts, WorkloadFacts, WorkloadOrder
-from intact.rollout.places import is_updated
+from intact.rollout.orders import Eviction, WorkloadOrder
 from intact.rollout.plan import PlannedRole, Replica, RolePlan
 from intact.rollout.ratios import most_unavailable
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The Deployments of a role, as they are."""
+    """The Deployments of a role: the one of the new revision, and the old ones."""
 
     facts: RoleFacts
     new: WorkloadFacts | None
@@ -48,7 +49,12 @@ class Pair:
     """Oldest first."""
     new_pods: list[Pod]
     old_pods: dict[str, list[Pod]]
-    """By revision; those that are there to stay, first to go first."""
+    """By revision; only those that stay, in the order in which they would go."""
+
+    @property
+    def updated(self) -> int:
+        """Pods with the new revision."""
+        return min(self.facts.desired, len(self.new_pods))
 
     @property
     def started(self) -> int:
@@ -61,32 +67,32 @@ class Pair:
         return min(self.facts.desired, wanted, sum(map(self.facts.is_ready, self.new_pods)))
 
     def pods(self, deployment: WorkloadFacts) -> list[Pod]:
-        """Those that count."""
+        """Its pods that count."""
         return self.new_pods if deployment is self.new else self.old_pods[deployment.revision]
 
     def serving(self, old: WorkloadFacts) -> int:
-        """Those that are ready and stay so: what is above its scale goes."""
+        """Its ready pods that stay: those above its scale go."""
         ready = sum(map(self.facts.is_ready, self.pods(old)))
         return min(ready, max(0, old.replicas - len(old.evicted)))
 
     def spare(self, ratio: Fraction | None) -> int:
-        """How many that serve may go now, whichever the ReplicaSets choose of what is too many."""
+        """How many serving pods may go now, whichever pods the ReplicaSets choose to delete."""
         serving = 0
         for one in self.facts.workloads:
             ready = sum(map(self.facts.is_ready, self.pods(one)))
-            # The new one is lowered at once where fewer are wanted.
+            # The new Deployment is lowered at once if fewer replicas are desired.
             scale = min(one.replicas, self.facts.desired) if one is self.new else one.replicas
             too_many = max(0, len(self.pods(one)) - scale + len(one.evicted))
             serving += max(0, ready - too_many)
         return serving - self.facts.desired + most_unavailable(ratio, self.facts.desired)
 
     def unseen(self, deployment: WorkloadFacts) -> list[Pod]:
-        """Those of its evicted pods that are not seen to go yet."""
+        """Its evicted pods that Intact has not seen going yet."""
         pods = [pod for pod in self.facts.pods if pod.metadata.uid in deployment.evicted]
         return [pod for pod in pods if not is_gone(pod)]
 
     def must_wait(self, deployment: WorkloadFacts, scale: int) -> bool:
-        """Whether its ReplicaSet may not know enough yet for it to be scaled to that."""
+        """Whether its ReplicaSet may not have seen enough yet to scale it to that."""
         there = len(self.pods(deployment))
         if there >= deployment.replicas:
             return there > deployment.replicas
@@ -118,7 +124,7 @@ class Orders:
     workloads: list[WorkloadOrder]
     evict: Sequence[Eviction] = ()
     settled: Sequence[str] = ()
-    """UIDs of Deployments whose evicted pods are taken into account."""
+    """UIDs of Deployments whose evicted pods these orders account for."""
 
 
 def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
@@ -133,8 +139,8 @@ def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
         if is_gone(pod) or pod.metadata.uid in evicted:
             continue
         if not any(owner.controller for owner in pod.metadata.owner_references):
-            continue  # somebody's copy, which no ReplicaSet counts
-        if is_updated(facts, pod):
+            continue  # a copy without a controller: no ReplicaSet counts it
+        if facts.is_updated(pod):
             new_pods.append(pod)
         elif (revision := pod.metadata.labels.get(label, "")) in old_pods:
             old_pods[revision].append(pod)
@@ -159,9 +165,9 @@ def order(
     in_batches: bool = False,
 ) -> Orders:
     """`templates` are the role's earlier ones, by revision. Without a plan there is nothing to
-    coordinate: the role has just been made, or only one revision is there."""
+    coordinate: the role is new. Raises LookupError if `templates` lacks one that still runs."""
     facts = pair.facts
-    evictions = [  # their answers may have got lost
+    evictions = [  # again: the first answer may have been lost
         Eviction(pod, facts.role.name, one.uid)
         for one in facts.workloads
         for pod in pair.unseen(one)
@@ -189,12 +195,12 @@ def order(
             spare -= sum(map(facts.is_ready, going))
             evictions += [Eviction(pod, facts.role.name, deployment.uid) for pod in going]
         old.append(_of_old(pair, deployment, scale, templates))
-        # A pod gets its batch as it is made: where one has left.
+        # A pod gets its batch when it is created, so one must have left before.
         taken += max(scale, len(pods)) if in_batches else scale
     start = may_start
-    if not ahead:  # only into room that becomes free, so that no more run than desired
+    if not ahead:  # only into free room, so that no more pods run than desired
         start = min(start, max(pair.started, facts.desired - taken))
-    # The new one first: a budget takes the sum of their scales for what there should be.
+    # The new Deployment first: a budget expects as many pods as the sum of the scales.
     return Orders([_of_new(group, pair, start), *old], evictions, settled)
 
 
@@ -211,14 +217,14 @@ def _of_old(
     template = templates.get(deployment.revision)
     if template is None:
         raise LookupError(
-            f"the template of Deployment {deployment.name} is in no revision any more"
+            f"no ControllerRevision has the template of Deployment {deployment.name} any more"
         )
     role: Role = msgspec.structs.replace(pair.facts.role, template=template["template"])
     return WorkloadOrder(deployment.name, role, deployment.revision, scale, max_unavailable=0)
 
 
 def _going(pair: Pair, pods: Sequence[Pod], spare: int) -> list[Pod]:
-    """Of these, first to last, as many as may go: those that do not serve cost nothing."""
+    """Of these pods, first to last, as many as may go: one that does not serve costs nothing."""
     found = []
     for pod in pods:
         spare -= pair.facts.is_ready(pod)
@@ -229,7 +235,7 @@ def _going(pair: Pair, pods: Sequence[Pod], spare: int) -> list[Pod]:
 
 
 def _name(group: str, pair: Pair) -> str:
-    """The plain one, unless an older revision has it."""
+    """The role's plain workload name, unless an old Deployment has it."""
     if pair.new is not None:
         return pair.new.name
     plain = workload_name(group, pair.facts.role.name)
@@ -238,8 +244,8 @@ def _name(group: str, pair: Pair) -> str:
 
 
 def _kept(pair: Pair, keep: int) -> list[tuple[WorkloadFacts, int]]:
-    """How many each old Deployment keeps, newest first: those go first that do not serve, and the
-    oldest is the last to shrink. If the role should have more, they are the oldest's."""
+    """How many each old Deployment keeps, newest first. Pods that do not serve go first, and the
+    oldest Deployment shrinks last. If the role should have more pods, the oldest gets them."""
     kept = {one.uid: one.replicas for one in pair.old}
     left = sum(kept.values()) - keep
     kept[pair.old[0].uid] += max(0, -left)

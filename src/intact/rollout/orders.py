@@ -1,83 +1,33 @@
-"""What a role has, and what it should have now: the words between the group's controller, which
-reads and writes, and whoever decides how far a role may go."""
+"""What a role's workloads should be now, and which pods may go: the decisions of a rollout, as
+values that the controller carries out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from fractions import Fraction
 
 from intact.model.pod import Pod
-from intact.model.pod_state import is_ready
-from intact.model.rbg import Json, Role, RoleProgress
-from intact.rollout.replicas import ready_for
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadFacts:
-    """A workload of a role that is there."""
-
-    name: str
-    uid: str
-    replicas: int
-    revision: str
-    """The role's revision that its template is of."""
-    partition: int = 0
-    observed: bool = True
-    """Whether its controller has seen its present spec."""
-    settled: bool = False
-    """Whether every pod that it makes now has its present template, whatever the partition."""
-    evicted: frozenset[str] = frozenset()
-    """Of a Deployment: UIDs of pods that were evicted and that it has not been lowered by yet."""
-    short: int | None = None
-    """Of a Deployment that cannot make pods: how many it has, as its own controllers count. None if
-    it can."""
-
-
-@dataclass(frozen=True, slots=True)
-class RoleFacts:
-    role: Role
-    desired: int
-    """Replicas that the role should have when all is done."""
-    revision: str
-    """The hash of its present template."""
-    pods: Sequence[Pod] = ()
-    workloads: Sequence[WorkloadFacts] = ()
-    now: datetime | None = None
-
-    def is_ready(self, pod: Pod) -> bool:
-        """For as long as the role asks."""
-        wait = self.role.min_ready_seconds
-        if not wait or self.now is None:
-            return is_ready(pod)
-        return ready_for(pod, self.now) >= wait
-
-    def until_ready(self) -> float | None:
-        """Seconds until the next pod is ready for long enough."""
-        wait = self.role.min_ready_seconds
-        if not wait or self.now is None:
-            return None
-        left = [wait - ready_for(pod, self.now) for pod in self.pods if is_ready(pod)]
-        return min((each for each in left if each > 0), default=None)
+from intact.model.rbg import Role, RoleProgress
+from intact.rollout.facts import RoleFacts
+from intact.rollout.names import workload_name
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOrder:
-    """One workload that a role should have now. A role that gets no order for a workload that is
-    there loses it."""
+    """One workload that a role should have now. Existing workloads without an order are deleted."""
 
     name: str
     role: Role
-    """With the template that it should have, which may be an older one than the group's."""
+    """With the template that the workload should have: the RoleBasedGroup's, or an earlier one."""
     revision: str
     replicas: int
     partition: int | None = None
     """Ordinals below it keep their revision. None: as the role's own updateStrategy says."""
     labels: dict[str, str] = field(default_factory=dict)
-    """For the pods, beside those that all pods of the role have."""
+    """For the pods, in addition to those that all pods of the role have."""
     paused: bool = False
     max_unavailable: int | None = None
-    """For what takes down its replicas itself: a LeaderWorkerSet, or a Deployment that is given
-    another template."""
+    """For a workload whose own controller takes down replicas: a LeaderWorkerSet, or a Deployment
+    that gets another template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,38 +37,38 @@ class Eviction:
     pod: Pod
     role: str
     deployment: str = ""
-    """UID of the Deployment that is lowered by it afterwards; else it comes back updated."""
+    """UID of the Deployment that is lowered afterwards; empty if the pod comes back updated."""
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutStep:
-    """What a coordinated rolling update wants now."""
+    """The next step of a coordinated rolling update."""
 
     orders: dict[str, list[WorkloadOrder]]
     """By role."""
     progress: dict[str, RoleProgress]
     evict: Sequence[Eviction] = ()
-    """First to last: where one is refused, those after it in its role wait."""
+    """First to last: if one is refused, the later ones of its role wait."""
     settled: Sequence[str] = ()
-    """UIDs of Deployments whose evicted pods these orders take into account: to be forgotten before
-    the orders are applied, so that none is lowered twice by one pod."""
+    """UIDs of Deployments whose evicted pods these orders account for. The controller forgets those
+    pods before it applies the orders, so that no pod lowers a Deployment twice."""
     relabel: Mapping[str, str] = field(default_factory=dict)
     """By pod name: the revision that routers should read on it."""
     events: Sequence[tuple[str, str, str]] = ()
     """Type, reason and message."""
     again_in: float | None = None
-    """Seconds after which time alone may change the answer."""
+    """Seconds after which time alone may change the step."""
     rollback_to: str = ""
-    """The ControllerRevision whose templates the group shall have again."""
+    """The ControllerRevision whose templates the RoleBasedGroup should get back."""
     skew: Fraction = Fraction(0)
 
 
-def template_of(role: Role) -> Json:
-    """What a revision of the role is made of: what its pods are, not how many or how updated."""
-    sets = role.leader_worker_set
-    found: Json = {"template": role.template, "workload": role.workload.kind}
-    if sets is not None:
-        found["size"] = sets.size or 1
-        found["leader"] = sets.patch_leader_template or {}
-        found["worker"] = sets.patch_worker_template or {}
-    return found
+def own_order(group: str, facts: RoleFacts) -> WorkloadOrder:
+    """For a role outside of any coordination. A Deployment keeps the name that an earlier
+    coordinated rollout gave it."""
+    by_revision = sorted(facts.workloads, key=lambda one: one.revision != facts.revision)
+    names = [one.name for one in by_revision]
+    name = workload_name(group, facts.role.name)
+    if names and name not in names:
+        name = names[0]
+    return WorkloadOrder(name, facts.role, facts.revision, facts.desired)

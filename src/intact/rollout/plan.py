@@ -1,14 +1,14 @@
 """The rollout plan: how many replicas of each role may run the new revision right now.
 
-A pure function of what is there. It remembers nothing, so it goes on from any state: after a
-restart, a scale, a new template, or back to the old one, which is a plan like any other.
+A pure function of what is there. It remembers nothing, so it continues from any state: after a
+restart, a scale, a new template. Going back to the old template is a plan like any other.
 
 | word | means |
 |---|---|
-| new | has the revision that is rolled out, or will have it when it comes |
-| started | new, ready or not: what is started and not ready is reserved |
-| progress | of a role: new and ready, over desired |
-| goal | desired less what the partition keeps old |
+| new | has the revision that is rolled out, or will have it once it is created |
+| started | new, ready or not: started replicas that are not ready count against the limits |
+| progress | of a role: replicas new and ready, over desired |
+| goal | desired minus the replicas that the partition keeps old |
 | p | the lowest progress of the roles that have not reached their goal |
 
 The rules, for each role:
@@ -16,11 +16,11 @@ The rules, for each role:
 1. Started is at most what is `allowed`: ⌊(p + maxSkew) · desired⌋, or, for a role that itself
    stands at p, one more than is ready if that is more; and never over the goal. So no role's
    started replicas are further from p than maxSkew or one replica of the coarsest role.
-2. A replica that is available moves only while fewer than ⌊maxUnavailableRatio · desired⌋, or one
-   if that is none, are unavailable. One that is not available costs nothing.
-3. The highest index moves first: the newest first on the way back. Nothing moves backwards.
+2. An available replica moves only while fewer than ⌊maxUnavailableRatio · desired⌋ (at least one)
+   are unavailable. An unavailable replica costs nothing.
+3. The highest index moves first, so a rollback takes the newest first. Nothing moves backwards.
 
-A role that has reached its goal holds up nobody: goals differ by less than one replica.
+A role that has reached its goal holds up no other role: goals differ by less than one replica.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One place of a role: a pod, or a replica of a LeaderWorkerSet, that is there or will come."""
+    """One place of a role: a pod or a replica of a LeaderWorkerSet, existing or still to come."""
 
     index: int
     new: bool = False
@@ -53,18 +53,18 @@ class PlannedRole:
     name: str
     desired: int
     replicas: tuple[Replica, ...] = ()
-    """By index. One that is not given is not there and would come with the old revision; those
-    from `desired` on are on their way out and count for nothing."""
+    """By index. A missing one does not exist and would be created with the old revision; those from
+    `desired` on are being removed and do not count."""
     surge: bool = False
-    """One more than desired may run for a while, if none may be unavailable."""
+    """One replica more than desired may run for a while, if none may be unavailable."""
     stable: bool = False
-    """The new revision is the one that was last completed: what the partition keeps has it, so it
-    holds nothing up, and whoever goes back from a canary goes back with all of it."""
+    """The new revision is the one completed last. The replicas that the partition keeps have it
+    already, so the partition holds nothing up, and the rollback of a canary takes all of it."""
     in_batches: bool = False
-    """Its replicas are batches, and are called so."""
+    """Its replicas are batches, and messages call them so."""
 
     def count(self, number: int) -> str:
-        """For people."""
+        """The number in words, for messages."""
         if not self.in_batches:
             return str(number)
         return f"{number} {'batch' if number == 1 else 'batches'}"
@@ -73,7 +73,7 @@ class PlannedRole:
 class State(StrEnum):
     UPDATING = "Updating"
     WAITING = "Waiting"
-    """For another role; what waits for its own replicas is updating."""
+    """For another role; a role that waits for its own replicas is updating."""
     PAUSED = "Paused"
     STALLED = "Stalled"
     COMPLETED = "Completed"
@@ -86,21 +86,21 @@ class RolePlan:
     desired: int
     started: int
     ready: int
-    """Of the started."""
+    """Of the started ones."""
     allowed: int
-    """How many may have been started now."""
+    """How many may be started by now."""
     partition: int
-    """The lowest index from which on all are new or move now: an ordinal workload may update from
-    there on."""
+    """The lowest index at and above which all are new or move now: a workload with ordinals may
+    update from there on."""
     keeps: int
     """How many stay old, by the rules."""
     moves: tuple[int, ...]
-    """Which move now, first to last."""
+    """The indexes that move now, first to last."""
     state: State
     waits_for: str = ""
-    """For people."""
+    """What it waits for, in words."""
     held_by: str = ""
-    """The role that it waits for, itself perhaps; empty if it waits for none."""
+    """The role that it waits for, possibly itself; empty if it waits for none."""
 
     @property
     def in_flight(self) -> int:
@@ -120,13 +120,13 @@ class Plan:
 
     @property
     def at_rest(self) -> bool:
-        """Nothing will change by itself: completed, or held by partition or pause."""
+        """Whether nothing changes by itself: completed, or held by partition or pause."""
         still = (State.COMPLETED, State.PAUSED)
         return all(role.state in still and not role.in_flight for role in self.roles.values())
 
 
 def plan(roles: Iterable[PlannedRole], rules: Rules, *, back: bool = False) -> Plan:
-    """`back` says that the new revision is an earlier one; it changes the words, not the rules."""
+    """`back` says that the new revision is an earlier one: it changes the state's name, no rule."""
     counts = sorted((_count(role, rules) for role in roles), key=lambda one: one.role.name)
     behind = min(
         (one for one in counts if not one.at_goal), key=lambda one: one.progress, default=None
@@ -168,7 +168,7 @@ def _count(role: PlannedRole, rules: Rules) -> _Counts:
         ready=sum(slot.new and slot.ready for slot in slots),
         unavailable=sum(not slot.ready for slot in slots),
         goal=role.desired - keeps,
-        # A role that was scaled down to less than that goes on, one at a time.
+        # A role that was scaled down to where the ratio is less than one goes on, one at a time.
         most_unavailable=max(1, most) if role.surge or rules.max_unavailable != 0 else 0,
     )
 
@@ -211,7 +211,7 @@ def _allowed(one: _Counts, behind: _Counts | None, rules: Rules) -> int:
 
 
 def _moves(one: _Counts, allowed: int) -> list[int]:
-    """From the highest index down, as far as the rules let."""
+    """From the highest index down, as far as the rules allow."""
     moves: list[int] = []
     room = one.most_unavailable - one.unavailable
     for slot in reversed(one.slots):

@@ -1,7 +1,7 @@
-"""How far a coordinated rollout is, and since when it stands: time is an argument.
+"""How far a coordinated rollout is, and since when it has made no progress. Time is an argument.
 
-A role is stalled when it has made no progress for the deadline and waits for nobody else: one that
-waits for another role waits, and names it.
+A role is stalled if it has made no progress for the deadline and waits for no other role. A role
+that waits for another one is waiting, and names it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from intact.rollout.plan import RolePlan, State
 PROGRESSING = "Progressing"
 STALLED = "Stalled"
 DEADLINE = 600
-"""Seconds, where the group says nothing."""
+"""Seconds, if the RoleBasedGroup sets no progressDeadlineSeconds."""
 _AT_REST = (State.COMPLETED, State.PAUSED)
 
 
@@ -56,7 +56,7 @@ def _moved(before: RoleProgress, plan: RolePlan, updated: int) -> bool:
 
 
 def until_deadline(progress: Iterable[RoleProgress], deadline: int, now: datetime) -> float | None:
-    """Seconds until another role may be stalled."""
+    """Seconds until the next role may count as stalled."""
     ends = [
         (parse_time(one.since) + timedelta(seconds=deadline) - now).total_seconds()
         for one in progress
@@ -73,17 +73,23 @@ _ORDER = (
     State.PAUSED,
     State.COMPLETED,
 )
+"""Most urgent first."""
+
+
+def most_urgent(states: Iterable[str]) -> State | None:
+    """The state that stands for several; None if there is none."""
+    known = set(states)
+    return next((state for state in _ORDER if state in known), None)
 
 
 def urgency(progress: RoleProgress) -> int:
-    """Of two that are said of one role, the lower one is what matters."""
+    """Of two coordinations of one role, the lower number is the one to show."""
     return next((at for at, state in enumerate(_ORDER) if state == progress.state), len(_ORDER))
 
 
 def overall(progress: Mapping[str, RoleProgress]) -> State:
-    """The state of a coordination, in one word."""
-    states = {one.state for one in progress.values()}
-    found = next((state for state in _ORDER if state in states), State.COMPLETED)
+    """The state of a whole coordination."""
+    found = most_urgent(one.state for one in progress.values()) or State.COMPLETED
     return State.UPDATING if found is State.WAITING else found
 
 
@@ -99,7 +105,7 @@ EVENTS = {
 def events(
     name: str, before: Mapping[str, RoleProgress], after: Mapping[str, RoleProgress]
 ) -> list[tuple[str, str, str]]:
-    """What there is to tell: only when the coordination as a whole goes over to another state."""
+    """An event, if the coordination as a whole has gone over to another state."""
     state = overall(after)
     if not before or overall(before) is state:
         return []
@@ -117,11 +123,11 @@ def summary(progress: Mapping[str, RoleProgress]) -> str:
 
 
 def conditions(progress: Mapping[str, Mapping[str, RoleProgress]]) -> list[Condition]:
-    """Of all coordinated rollouts of a group, by the name of their coordination."""
+    """Of all coordinated rollouts of a RoleBasedGroup, by the name of their coordination."""
     if not progress:
         return []
     states = {name: overall(roles) for name, roles in progress.items()}
-    state = next(state for state in _ORDER if state in states.values())
+    state = most_urgent(states.values()) or State.COMPLETED
     text = "; ".join(summary(roles) for roles in progress.values())
     stalled = [summary(progress[name]) for name, one in states.items() if one is State.STALLED]
     moves = state in (State.UPDATING, State.ROLLING_BACK)
@@ -145,7 +151,7 @@ def conditions(progress: Mapping[str, Mapping[str, RoleProgress]]) -> list[Condi
 def refused(
     progress: Mapping[str, RoleProgress], refusals: Mapping[str, str]
 ) -> dict[str, RoleProgress]:
-    """With what a budget has said to the eviction of a role's pods."""
+    """The progress of roles, waiting for what refused the eviction of their pods."""
     return {
         name: msgspec.structs.replace(one, waiting_for=refusals.get(name, one.waiting_for))
         for name, one in progress.items()

@@ -1,4 +1,4 @@
-"""Ratios: percentages of a role's replicas, as exact fractions. No float anywhere.
+"""Ratios: percentages of a role's replicas, as exact fractions. No floats.
 
 | rule | of 7 replicas, 10 % | rounds |
 |---|---|---|
@@ -7,22 +7,20 @@
 | maxSkew | 7/10 | not at all: compared as a fraction |
 """
 
-import re
 from fractions import Fraction
 
-from intact.model.amounts import IntOrPercent
+from intact.model.amounts import IntOrPercent, check_amount, divide_up
 
-_RATIO = re.compile(r"0|(100|[1-9]?[0-9])%")
 USUAL_UNAVAILABLE = Fraction(1, 4)
-"""Of a role's replicas, where no maxUnavailableRatio is given: as of a Deployment."""
-
+"""Of a role's replicas, without a maxUnavailableRatio: the default of a Deployment."""
 
 GRAMMAR = "must be a percentage from 0% to 100%, or 0"
-"""Of no other number it is plain what it is a number of."""
+"""Another plain number would leave open which replicas it counts."""
 
 
 def is_ratio(amount: object) -> bool:
-    return _RATIO.fullmatch(str(amount)) is not None
+    text = str(amount)
+    return text == "0" or check_amount(text) is None
 
 
 def parse(amount: IntOrPercent) -> Fraction:
@@ -33,16 +31,20 @@ def parse(amount: IntOrPercent) -> Fraction:
 
 
 def most_unavailable(ratio: Fraction | None, replicas: int) -> int:
-    """How many of a role's replicas may be unavailable at a time. Without a ratio, at least one."""
+    """How many of a role's replicas may be unavailable at once. Without a ratio, at least one."""
     if ratio is None:
         return max(1, floor(USUAL_UNAVAILABLE * replicas))
     return floor(ratio * replicas)
 
 
 def staying_old(partition: Fraction, replicas: int) -> int:
-    """How many of a role's replicas stay as they are: those with the lowest ordinals."""
-    return -floor(-partition * replicas)
+    """How many of a role's replicas stay old: those with the lowest ordinals."""
+    return ceil(partition * replicas)
 
 
 def floor(value: Fraction) -> int:
     return value.numerator // value.denominator
+
+
+def ceil(value: Fraction) -> int:
+    return divide_up(value.numerator, value.denominator)

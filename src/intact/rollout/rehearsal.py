@@ -1,4 +1,4 @@
-"""A rollout in the mind: the rounds that it takes if every started replica becomes ready."""
+"""A rehearsed rollout: the rounds that it takes if every started replica becomes ready."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ class Round:
 class Rehearsal:
     rounds: list[Round]
     end: Plan
-    """Completed, held by partition or pause, or what it waits for."""
+    """Completed, held by partition or pause, or waiting."""
 
 
 def all_old(name: str, desired: int, *, surge: bool = False) -> PlannedRole:
@@ -59,7 +59,7 @@ def rehearse(
 
 
 def _settled(role: PlannedRole) -> PlannedRole:
-    """With everything ready that there should be."""
+    """With all its desired replicas ready."""
     there = {replica.index: replica for replica in role.replicas}
     slots = (there.get(index, Replica(index)) for index in range(role.desired))
     return replace(role, replicas=tuple(replace(slot, ready=True) for slot in slots))

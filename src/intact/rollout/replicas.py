@@ -1,19 +1,19 @@
-"""Counting the replicas of a role from its pods: never from another controller's counters.
+"""Counts the replicas of a role from its pods, never from the counters of another controller.
 
-A replica is a pod; of a LeaderWorkerSet it is a leader with its workers, and is ready when all of
-them are.
+A replica is a pod. For a LeaderWorkerSet it is a leader with its workers, ready when all of them
+are.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from intact.model.amounts import parse_count
 from intact.model.pod import Pod
 from intact.model.pod_state import condition_of, is_gone, is_ready
-from intact.model.rbg import Role
+from intact.model.rbg import LEADER_WORKER_SET, Role
 from intact.model.times import parse_time
 from intact.rollout.names import role_revision_label
-from intact.rollout.validation import LEADER_WORKER_SET, kind_of
 
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 POD_INDEX = "apps.kubernetes.io/pod-index"
@@ -21,22 +21,22 @@ POD_INDEX = "apps.kubernetes.io/pod-index"
 
 @dataclass(frozen=True, slots=True)
 class RoleReplica:
-    """Pods that are one replica of a role."""
+    """The pods of one replica of a role."""
 
     pods: tuple[Pod, ...]
     revision: str
-    """Empty while its pods are of several."""
+    """Empty while its pods have different ones."""
     ready: bool
 
 
 def replicas(
     role: Role, pods: Iterable[Pod], counts: Callable[[Pod], bool] | None = None
 ) -> list[RoleReplica]:
-    """Those that are there and will stay: what is terminating or finished is gone already. `counts`
-    says which pods are ready, if it is more than that."""
+    """The replicas that stay: a terminating or finished pod counts as gone. `counts` says which
+    pods are ready, if the pod's Ready condition alone does not."""
     ready = counts or is_ready
     present = [pod for pod in pods if not is_gone(pod)]
-    if kind_of(role) != LEADER_WORKER_SET:
+    if role.kind != LEADER_WORKER_SET:
         return [_replica(role, [pod], 1, ready) for pod in present]
     size = (role.leader_worker_set.size if role.leader_worker_set else None) or 1
     groups: dict[str, list[Pod]] = {}
@@ -53,9 +53,21 @@ def _replica(role: Role, pods: list[Pod], size: int, counts: Callable[[Pod], boo
 
 
 def ready_for(pod: Pod, now: datetime) -> float:
-    """Seconds since when the pod is ready; less than none if it is not."""
+    """Seconds for which the pod has been ready; negative if it is not."""
     if not is_ready(pod):
         return -1
     ready = condition_of(pod, "Ready")
     since = ready.last_transition_time if ready is not None else None
     return (now - parse_time(since)).total_seconds() if since else float("inf")
+
+
+def number_in_name(name: str) -> int | None:
+    """The number after the last dash of a pod's name."""
+    return parse_count(name.rpartition("-")[2])
+
+
+def ordinal_of(labels: Mapping[str, str], name: str) -> int | None:
+    """The ordinal of a StatefulSet's pod, or the index of a pod's replica in its LeaderWorkerSet.
+    While a pod is being created, it may have its ordinal only in its name."""
+    index = labels.get(GROUP_INDEX) or labels.get(POD_INDEX)
+    return parse_count(index) if index else number_in_name(name)

@@ -1,16 +1,25 @@
-"""Revisions: which templates a group has had.
+"""Revisions: the templates that a RoleBasedGroup has had.
 
-A revision is named by the hash of its templates and of nothing else, so scaling and other rules
-make none, and going back to earlier templates is going back to their revision.
+A revision is named by the hash of its templates and of nothing else. So scaling or another rule
+makes no revision, and going back to earlier templates is going back to their revision.
 """
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from intact.rollout.validation import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
+from intact.model.rbg import (
+    DEPLOYMENT,
+    LEADER_WORKER_SET,
+    STATEFUL_SET,
+    Json,
+    Role,
+    RoleBasedGroup,
+)
+from intact.model.role_workload import ControllerRevision
+from intact.rollout.names import REVISION
 
 _VERSIONS = {kind: version for version, kind in (STATEFUL_SET, DEPLOYMENT, LEADER_WORKER_SET)}
 HISTORY = 10
@@ -18,15 +27,30 @@ HISTORY = 10
 _LENGTH = 10
 
 
-def hash_of(templates: Any) -> str:
-    """Of anything that JSON can say; the order of keys does not matter."""
-    text = json.dumps(templates, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def template_of(role: Role) -> Json:
+    """What a revision keeps of a role: what its pods are, not their number or update strategy."""
+    sets = role.leader_worker_set
+    found: Json = {"template": role.template, "workload": role.workload.kind}
+    if sets is not None:
+        found["size"] = sets.size or 1
+        found["leader"] = sets.patch_leader_template or {}
+        found["worker"] = sets.patch_worker_template or {}
+    return found
+
+
+def hash_of(template: Any) -> str:
+    """Of any JSON value; the order of keys does not matter."""
+    text = json.dumps(template, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
 def group_hash(roles: Mapping[str, str]) -> str:
-    """Of a group, from the hashes of its roles."""
+    """Of a RoleBasedGroup, from the hashes of its roles."""
     return hash_of(dict(roles))
+
+
+def role_hashes(group: RoleBasedGroup) -> dict[str, str]:
+    return {role.name: hash_of(template_of(role)) for role in group.spec.roles}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +58,41 @@ class Revision:
     name: str
     hash: str
     number: int
-    """Of its last use: the present revision has the highest."""
+    """Counts uses: the present revision has the highest."""
+
+
+def revision_of(stored: ControllerRevision) -> Revision:
+    meta = stored.metadata
+    return Revision(meta.name, meta.labels.get(REVISION, ""), stored.revision)
+
+
+def templates(history: Sequence[ControllerRevision], role: str) -> dict[str, Json]:
+    """The templates that a role has had, by their hash."""
+    found = [one.data.get("roles", {}).get(role) for one in history]
+    return {hash_of(template): template for template in found if template is not None}
+
+
+def ages(history: Sequence[ControllerRevision], role: str) -> dict[str, int]:
+    """The hashes of a role's templates, ranked by their first use: higher is newer."""
+    ordered = sorted(history, key=lambda one: (one.metadata.creation_timestamp, one.revision))
+    found: dict[str, int] = {}
+    for number, one in enumerate(ordered):
+        template = one.data.get("roles", {}).get(role)
+        if template is not None:
+            found.setdefault(hash_of(template), number)
+    return found
+
+
+def completed(history: Sequence[ControllerRevision], name: str) -> dict[str, str]:
+    """By role, the hash of its template in the revision of this name."""
+    for one in history:
+        if one.metadata.name == name:
+            return {role: hash_of(found) for role, found in one.data.get("roles", {}).items()}
+    return {}
 
 
 def next_number(revisions: Iterable[Revision], present: str) -> int:
-    """The number of the revision with this hash, if it is made or taken up again."""
+    """The number of the revision with this hash, once it is created or used again."""
     others = [one.number for one in revisions if one.hash != present]
     own = [one.number for one in revisions if one.hash == present]
     highest = max(others, default=0)
@@ -46,22 +100,22 @@ def next_number(revisions: Iterable[Revision], present: str) -> int:
 
 
 def outlived(revisions: Iterable[Revision], in_use: Collection[str]) -> list[Revision]:
-    """Those that go, oldest first: over `HISTORY`, without those whose hash is in use."""
+    """The revisions to delete, oldest first: those over `HISTORY`, except those in use."""
     ordered = sorted(revisions, key=lambda one: one.number)
     spare = [one for one in ordered if one.hash not in in_use]
     return spare[: max(0, len(ordered) - HISTORY)]
 
 
 def previous(revisions: Iterable[Revision], present: str, number: int | None = None) -> Revision:
-    """The one that an undo goes to: the last before the present one, or the one with this number.
-    Raises LookupError with what is wrong."""
+    """The revision that an undo restores: the last one before the present, or the one with this
+    number. Raises LookupError with a message for the user."""
     ordered = sorted(revisions, key=lambda one: one.number)
     if number is not None:
         for one in ordered:
             if one.number == number:
                 return one
         known = ", ".join(str(one.number) for one in ordered) or "none"
-        raise LookupError(f"there is no revision {number}; there are: {known}")
+        raise LookupError(f"there is no revision {number}; known revisions: {known}")
     others = [one for one in ordered if one.hash != present]
     if not others:
         raise LookupError("there is no earlier revision")
@@ -69,8 +123,9 @@ def previous(revisions: Iterable[Revision], present: str, number: int | None = N
 
 
 def restored(spec: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """The spec of a group with the templates of a revision. Roles that the revision does not have
-    keep theirs, and so does all that is no template. The kind of workload is part of one."""
+    """The spec of a RoleBasedGroup with the templates of a revision. Roles that the revision does
+    not have keep their template, and everything that is not part of a template stays. The kind of
+    the workload is part of the template."""
     return spec | {"roles": [_restored(role, data["roles"]) for role in spec["roles"]]}
 
 
@@ -79,7 +134,7 @@ def _restored(role: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     if earlier is None:
         return role
     found = role | {"template": earlier["template"]}
-    if earlier["workload"] != role.get("workload", {}).get("kind", "StatefulSet"):
+    if earlier["workload"] != role.get("workload", {}).get("kind", STATEFUL_SET[1]):
         kind = earlier["workload"]
         found["workload"] = {"apiVersion": _VERSIONS[kind], "kind": kind}
     found.pop("leaderWorkerSet", None)

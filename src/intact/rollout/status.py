@@ -1,95 +1,82 @@
-"""The status of a group: counts, conditions and one word for its column."""
+"""The status of a RoleBasedGroup: counts, conditions and one word for its column."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
 from intact.model.conditions import merge
 from intact.model.meta import Condition
-from intact.model.pod import Pod
 from intact.model.rbg import (
     BatchProgress,
     Coordination,
     CoordinationState,
     RbgStatus,
-    Role,
     RoleBasedGroup,
     RoleProgress,
     RoleStatus,
 )
 from intact.model.times import timestamp
-from intact.rollout.coordinations import AFFINITY_SCHEDULING, type_of
+from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, type_of
+from intact.rollout.facts import RoleFacts
 from intact.rollout.plan import State
-from intact.rollout.replicas import replicas
+from intact.rollout.progress import PROGRESSING, STALLED, conditions, most_urgent
 
 READY = "Ready"
-PROGRESSING = "Progressing"
-STALLED = "Stalled"
 OURS = frozenset({READY, PROGRESSING, STALLED})
 
 
-@dataclass(slots=True)
-class Work:
-    """One role, as a reconcile goes over it."""
-
-    role: Role
-    desired: int
-    """Replicas that it should have when all its batches are there."""
-    now: int
-    """Replicas that it may have now."""
-    revision: str
-    pods: list[Pod] = field(default_factory=list)
-    message: str = ""
-    """What it waits for."""
-
-    def status(self) -> RoleStatus:
-        found = replicas(self.role, self.pods)
-        updated = [one for one in found if one.revision == self.revision]
-        return RoleStatus(
-            name=self.role.name,
-            desired=self.desired,
-            replicas=len(found),
-            ready_replicas=sum(one.ready for one in found),
-            updated_replicas=len(updated),
-            updated_ready_replicas=sum(one.ready for one in updated),
-            revision=self.revision,
-            message=self.message,
-        )
+def role_status(facts: RoleFacts, message: str) -> RoleStatus:
+    """`message` says what the role waits for; empty if it waits for nothing."""
+    found = facts.replicas()
+    updated = [one for one in found if one.revision == facts.revision]
+    return RoleStatus(
+        name=facts.role.name,
+        desired=facts.size,
+        replicas=len(found),
+        ready_replicas=sum(one.ready for one in found),
+        updated_replicas=len(updated),
+        updated_ready_replicas=sum(one.ready for one in updated),
+        revision=facts.revision,
+        message=message,
+    )
 
 
 def invalid(group: RoleBasedGroup, problem: str, now: datetime) -> RbgStatus:
-    """Of a group that cannot be worked on: what is there stays as it is."""
+    """Of a RoleBasedGroup that cannot be worked on: the rest of the status stays."""
     condition = Condition(type=READY, status="False", reason="InvalidSpec", message=problem)
     return _with_conditions(group, group.status, [condition], now)
 
 
-def status_of(
+def next_status(
     group: RoleBasedGroup,
-    works: Mapping[str, Work],
-    coordination: list[CoordinationState],
-    conditions: Iterable[Condition],
+    roles: Sequence[RoleStatus],
+    rollouts: Mapping[str, Mapping[str, RoleProgress]],
+    batches: Mapping[str, BatchProgress],
     revision: str,
-    problems: list[str],
+    problems: Sequence[str],
     now: datetime,
 ) -> RbgStatus:
-    roles = [work.status() for work in works.values()]
-    desired = sum(one.desired for one in roles)
-    word = _in_a_word(coordination)
+    """`rollouts` and `batches` have the progress of coordinations, by name. A coordination that is
+    in neither keeps the progress that is stored."""
+    states = [
+        _state(group, each, roles, rollouts, batches, now) for each in group.spec.coordination
+    ]
+    word = _in_a_word(states)
     done = word in ("", State.COMPLETED) and all(
         one.updated_ready_replicas >= one.desired for one in roles
     )
+    desired = sum(one.desired for one in roles)
     status = RbgStatus(
-        role_statuses=roles,
-        coordination_state=coordination,
+        role_statuses=list(roles),
+        coordination_state=states,
         current_revision=revision if done else group.status.current_revision,
         update_revision=revision,
         ready=f"{sum(one.ready_replicas for one in roles)}/{desired}",
         updated=f"{sum(one.updated_replicas for one in roles)}/{desired}",
         coordinating=word,
     )
-    wanted = [_ready(roles, problems), *_rollout(roles, list(conditions))]
+    wanted = [_ready(roles, problems), *_rollout(roles, conditions(rollouts))]
     return _with_conditions(group, status, wanted, now)
 
 
@@ -104,13 +91,13 @@ def _with_conditions(
     )
 
 
-def _ready(roles: list[RoleStatus], problems: list[str]) -> Condition:
+def _ready(roles: Sequence[RoleStatus], problems: Sequence[str]) -> Condition:
     if problems:
         message = "; ".join(problems)
         return Condition(type=READY, status="False", reason="RoleNotApplied", message=message)
     short = [one for one in roles if one.ready_replicas < one.desired or one.message]
     if not short:
-        message = "all roles have all their replicas ready"
+        message = "all replicas of all roles are ready"
         return Condition(type=READY, status="True", reason="AllRolesReady", message=message)
     message = "; ".join(
         f"{one.name}: {one.ready_replicas} of {one.desired} ready"
@@ -120,101 +107,84 @@ def _ready(roles: list[RoleStatus], problems: list[str]) -> Condition:
     return Condition(type=READY, status="False", reason="RoleNotReady", message=message)
 
 
-def _rollout(roles: list[RoleStatus], driven: list[Condition]) -> list[Condition]:
-    """What the coordinations say, or else what the workloads do by themselves."""
-    given = {condition.type for condition in driven}
+def _rollout(roles: Sequence[RoleStatus], coordinated: list[Condition]) -> list[Condition]:
+    """The conditions of the coordinated rollouts; without any, what the workloads do by
+    themselves."""
+    found = list(coordinated)
+    given = {condition.type for condition in coordinated}
     behind = [one for one in roles if one.updated_replicas < one.desired]
     if PROGRESSING not in given:
+        status, reason, message = "False", "Completed", "all replicas run the present templates"
         if behind:
+            status, reason = "True", "RollingUpdate"
             message = "; ".join(
                 f"{one.name}: {one.updated_replicas} of {one.desired} updated" for one in behind
             )
-            driven = [
-                *driven,
-                Condition(type=PROGRESSING, status="True", reason="RollingUpdate", message=message),
-            ]
-        else:
-            driven = [
-                *driven,
-                Condition(
-                    type=PROGRESSING,
-                    status="False",
-                    reason="Completed",
-                    message="all replicas run the present templates",
-                ),
-            ]
+        found.append(Condition(type=PROGRESSING, status=status, reason=reason, message=message))
     if STALLED not in given:
-        driven = [*driven, Condition(type=STALLED, status="False", reason="NotStalled", message="")]
-    return driven
+        found.append(Condition(type=STALLED, status="False", reason="NotStalled", message=""))
+    return found
 
 
-_ORDER = (
-    State.STALLED,
-    State.ROLLING_BACK,
-    State.UPDATING,
-    State.WAITING,
-    State.PAUSED,
-    State.COMPLETED,
-)
+def _in_a_word(coordination: Sequence[CoordinationState]) -> str:
+    state = most_urgent(one.state for each in coordination for one in each.progress.values())
+    return "" if state is None else str(state)
 
 
-def _in_a_word(coordination: list[CoordinationState]) -> str:
-    states = {one.state for each in coordination for one in each.progress.values()}
-    return next((str(state) for state in _ORDER if state in states), "")
-
-
-def coordination_state(
+def _state(
+    group: RoleBasedGroup,
     coordination: Coordination,
-    progress: dict[str, RoleProgress],
-    batches: BatchProgress | None,
-    before: CoordinationState | None,
+    roles: Sequence[RoleStatus],
+    rollouts: Mapping[str, Mapping[str, RoleProgress]],
+    batches: Mapping[str, BatchProgress],
     now: datetime,
 ) -> CoordinationState:
-    """The time moves only when something else does."""
+    before = group.status.coordination_named(coordination.name)
+    stored = before.progress if before is not None else {}
+    in_batches = batches.get(coordination.name)
+    if in_batches is not None:
+        progress = _batch_states(batching(coordination).ratios, roles, in_batches, stored, now)
+    else:
+        progress = dict(rollouts.get(coordination.name, stored))
     state = CoordinationState(
         name=coordination.name,
         type=type_of(coordination),
         progress=progress,
-        batches=batches,
-        last_update_time=before.last_update_time if before else None,
+        batches=in_batches,
+        last_update_time=before.last_update_time if before is not None else None,
     )
-    if state != before:
+    if state != before:  # the time moves only when something else does
         state = msgspec.structs.replace(state, last_update_time=timestamp(now))
     return state
 
 
-def batch_states(
+def _batch_states(
     ratios: Mapping[str, int],
-    statuses: Mapping[str, RoleStatus],
+    roles: Sequence[RoleStatus],
     batches: BatchProgress,
-    before: CoordinationState | None,
+    stored: Mapping[str, RoleProgress],
     now: datetime,
 ) -> dict[str, RoleProgress]:
     """How far each role of an AffinityScheduling coordination is."""
+    state, waiting = State.COMPLETED, ""
+    if batches.pending:
+        numbers = ", ".join(map(str, batches.pending))
+        state, waiting = State.WAITING, f"batch {numbers} does not fit into one domain"
+    elif batches.ready < batches.total:
+        state, waiting = State.UPDATING, f"{batches.ready} of {batches.total} batches are ready"
+    statuses = {one.name: one for one in roles}
     found: dict[str, RoleProgress] = {}
     for name, ratio in ratios.items():
-        status = statuses[name]
-        state, waiting = State.COMPLETED, ""
-        if batches.pending:
-            numbers = ", ".join(map(str, batches.pending))
-            state, waiting = State.WAITING, f"batch {numbers} finds no place in one domain"
-        elif batches.ready < batches.total:
-            state, waiting = State.UPDATING, f"{batches.ready} of {batches.total} batches are ready"
-        old = before.progress.get(name) if before else None
+        old = stored.get(name)
         same = old is not None and old.state == state and old.waiting_for == waiting
         found[name] = RoleProgress(
             strategy=AFFINITY_SCHEDULING,
             state=str(state),
             desired=batches.total * ratio,
-            updated=status.replicas,
-            ready=status.ready_replicas,
+            updated=statuses[name].replicas,
+            ready=statuses[name].ready_replicas,
             allowed=batches.started * ratio,
             waiting_for=waiting,
             since=old.since if old is not None and same else timestamp(now),
         )
     return found
-
-
-def state_before(group: RoleBasedGroup, coordination: Coordination) -> CoordinationState | None:
-    states = group.status.coordination_state
-    return next((one for one in states if one.name == coordination.name), None)

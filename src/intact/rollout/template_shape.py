@@ -1,7 +1,7 @@
-"""The shape of a pod template, as far as we read it.
+"""The shape of a pod template, as far as Intact adds to it.
 
-Templates are passed on, and the API server judges them when a workload is made of one. But what we
-add to has to be there in its form, and whoever writes it should hear of it at once.
+Intact passes templates on, and the API server validates them when a workload is made of one. But
+the parts that Intact adds to must have their form, and the user should learn of an error at once.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""Whether a group may be stored, or be worked on: all that its own spec says.
+"""Whether a RoleBasedGroup may be stored, and whether Intact can work on it, by its own spec.
 
-The CRD holds the shapes of single fields, and is repeated here for whoever has no API server to
-ask; the rules across fields are only here. An update is not refused for what was wrong before it: a
-group that slipped in must stay editable.
+The CRD checks single fields, and this module checks them again for commands that ask no API server;
+the rules across fields are only here. An update is not refused for an error that was there before:
+an invalid RoleBasedGroup that got in must stay editable.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 from intact.model.amounts import IntOrPercent, divide_up
 from intact.model.field_error import FieldError
 from intact.model.labels import is_dns_label, is_label_key
-from intact.model.rbg import Coordination, RbgSpec, Role, RoleBasedGroup
+from intact.model.rbg import (
+    DEPLOYMENT,
+    LEADER_WORKER_SET,
+    STATEFUL_SET,
+    Coordination,
+    RbgSpec,
+    Role,
+    RoleBasedGroup,
+)
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
     PARALLEL,
@@ -27,9 +35,6 @@ from intact.rollout.names import LONGEST_ROLE, LONGEST_WORKLOAD, workload_name
 from intact.rollout.ratios import GRAMMAR, is_ratio, most_unavailable, parse
 from intact.rollout.template_shape import shape_errors
 
-STATEFUL_SET = ("apps/v1", "StatefulSet")
-DEPLOYMENT = ("apps/v1", "Deployment")
-LEADER_WORKER_SET = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
 ON_FAILURE = ("Pause", "Rollback")
 
 _KINDS = (
@@ -39,7 +44,7 @@ _KINDS = (
 
 
 def validate(group: RoleBasedGroup, old: RoleBasedGroup | None = None) -> list[FieldError]:
-    """Whether it may be stored."""
+    """What speaks against storing it."""
     known = [] if old is None else list(_errors(old))
     rules = [] if old is None else old.spec.coordination
     found = [*_errors(group), *_ways_forward(group.spec, rules)]
@@ -47,9 +52,13 @@ def validate(group: RoleBasedGroup, old: RoleBasedGroup | None = None) -> list[F
 
 
 def unworkable(group: RoleBasedGroup) -> list[FieldError]:
-    """Whether it may be worked on. A role that was scaled down to where the ratio of unavailable
-    replicas is less than one is still updated, one at a time."""
+    """What keeps Intact from working on it. A role that was scaled down to where its ratio of
+    unavailable replicas is less than one is still updated, one at a time."""
     return list(_errors(group))
+
+
+def in_words(errors: Sequence[FieldError]) -> str:
+    return "; ".join(map(str, errors))
 
 
 def _errors(group: RoleBasedGroup) -> Iterator[FieldError]:
@@ -93,23 +102,19 @@ def _role_name(group: str, role: Role, path: str) -> Iterator[FieldError]:
     if not is_dns_label(role.name):
         yield FieldError(f"{path}.name", role.name, "must be a DNS label, such as prefill")
     if len(role.name) > LONGEST_ROLE:
-        message = f"has {len(role.name)} characters, and {LONGEST_ROLE} are the most"
+        message = f"has {len(role.name)} characters; at most {LONGEST_ROLE} are allowed"
         yield FieldError(f"{path}.name", role.name, message)
     workload = workload_name(group, role.name)
     if len(workload) > LONGEST_WORKLOAD:
         message = (
-            f"the workload {workload} would have a name of {len(workload)} characters, and "
-            f"{LONGEST_WORKLOAD} are the most"
+            f"the name of the workload, {workload}, would have {len(workload)} characters; at most "
+            f"{LONGEST_WORKLOAD} are allowed"
         )
         yield FieldError(f"{path}.name", role.name, message)
 
 
-def kind_of(role: Role) -> tuple[str, str]:
-    return role.workload.api_version, role.workload.kind
-
-
 def _workload(role: Role, path: str) -> Iterator[FieldError]:
-    kind = kind_of(role)
+    kind = role.kind
     if kind not in (STATEFUL_SET, DEPLOYMENT, LEADER_WORKER_SET):
         given = f"{role.workload.kind} of {role.workload.api_version}"
         yield FieldError(f"{path}.workload", given, _KINDS)
@@ -135,10 +140,10 @@ def _workload(role: Role, path: str) -> Iterator[FieldError]:
         return
     at = f"{path}.updateStrategy.rollingUpdate"
     if rolling.max_surge is not None and kind == STATEFUL_SET:
-        message = "a StatefulSet cannot have more pods than replicas"
+        message = "a StatefulSet cannot run more pods than replicas"
         yield FieldError(f"{at}.maxSurge", rolling.max_surge, message)
     if rolling.partition is not None and kind == DEPLOYMENT:
-        message = "the pods of a Deployment have no order that could be parted"
+        message = "the pods of a Deployment have no order, so a partition has no meaning"
         yield FieldError(f"{at}.partition", rolling.partition, message)
 
 
@@ -152,7 +157,7 @@ def _dependencies(spec: RbgSpec) -> Iterator[FieldError]:
     cycle = find_cycle({role.name: role.dependencies for role in spec.roles})
     if cycle:
         index = next(at for at, role in enumerate(spec.roles) if role.name == cycle[0])
-        message = f"the roles wait for each other: {' -> '.join([*cycle, cycle[0]])}"
+        message = f"the roles depend on each other: {' -> '.join([*cycle, cycle[0]])}"
         yield FieldError(f"spec.roles[{index}].dependencies", None, message)
 
 
@@ -179,7 +184,7 @@ def _coordination(spec: RbgSpec, each: Coordination, path: str) -> Iterator[Fiel
 def _rolling_update(spec: RbgSpec, each: Coordination, path: str) -> Iterator[FieldError]:
     strategy, typed = each.strategy, each.strategy.rolling_update
     if strategy.affinity_scheduling is not None:
-        message = f"is for a coordination of type {AFFINITY_SCHEDULING}; make another one for it"
+        message = f"belongs to a coordination of type {AFFINITY_SCHEDULING}: add one for it"
         yield FieldError(f"{path}.strategy.affinityScheduling", None, message)
     flat = {
         "maxSkew": ("maxSkew", strategy.max_skew),
@@ -198,7 +203,7 @@ def _rolling_update(spec: RbgSpec, each: Coordination, path: str) -> Iterator[Fi
         }
         found = {at: ratio for at, ratio in given.items() if ratio is not None}
         if len(found) == 2:
-            message = f"strategy.{flat_name} is set as well: one of the two is enough"
+            message = f"strategy.{flat_name} is set as well: set only one of the two"
             yield FieldError(f"{path}.strategy.rollingUpdate.{name}", None, message)
         for at, ratio in found.items():
             if not is_ratio(ratio):
@@ -207,13 +212,13 @@ def _rolling_update(spec: RbgSpec, each: Coordination, path: str) -> Iterator[Fi
         if role.update_strategy is not None:
             index = spec.roles.index(role)
             message = (
-                f"the coordination {each.name} updates this role: it has no strategy of its own"
+                f"the coordination {each.name} updates this role: remove the role's own strategy"
             )
             yield FieldError(f"spec.roles[{index}].updateStrategy", None, message)
 
 
 def _ways_forward(spec: RbgSpec, known: Sequence[Coordination]) -> Iterator[FieldError]:
-    """Of coordinations that are new or changed: whoever only scales a role is not refused."""
+    """Only of new or changed coordinations: scaling a role is never refused for its ratio."""
     for index, each in enumerate(spec.coordination):
         if type_of(each) != ROLLING_UPDATE or each in known:
             continue
@@ -231,9 +236,10 @@ def _ways_forward(spec: RbgSpec, known: Sequence[Coordination]) -> Iterator[Fiel
 def _way_forward(
     spec: RbgSpec, each: Coordination, at: str, ratio: IntOrPercent
 ) -> Iterator[FieldError]:
-    """A Deployment may run one more for a while; pods with an ordinal go before they come back."""
+    """A Deployment may run one pod more for a while; a pod with an ordinal must go before it comes
+    back."""
     for role in _members(spec, each):
-        if role.replicas == 0 or kind_of(role) == DEPLOYMENT:
+        if role.replicas == 0 or role.kind == DEPLOYMENT:
             continue
         batches = coordination_of(spec, role.name, AFFINITY_SCHEDULING)
         need = batching(batches).ratios.get(role.name, 1) if batches else 1
@@ -244,8 +250,8 @@ def _way_forward(
         unit = "one" if need == 1 else f"a batch of {need}"
         least = divide_up(100 * need, replicas)
         message = (
-            f"of the {replicas} replicas of the role {role.name} {found} could be unavailable, too "
-            f"few for {unit} to be updated: it takes {min(least, 100)}%"
+            f"allows {found} of the {replicas} replicas of the role {role.name} to be unavailable, "
+            f"too few for an update by {unit}: it must be at least {min(least, 100)}%"
         )
         yield FieldError(at, ratio, message)
 
@@ -255,18 +261,21 @@ def _affinity(spec: RbgSpec, each: Coordination, path: str) -> Iterator[FieldErr
     strategy, rules = each.strategy, batching(each)
     rolling = (strategy.max_skew, strategy.max_unavailable_ratio, strategy.partition)
     if strategy.rolling_update is not None or any(rule is not None for rule in rolling):
-        message = f"rules of a {ROLLING_UPDATE} are not for {AFFINITY_SCHEDULING}; make another one"
+        message = (
+            f"rules of a {ROLLING_UPDATE} do not apply to {AFFINITY_SCHEDULING}: "
+            f"add a coordination of type {ROLLING_UPDATE} for them"
+        )
         yield FieldError(path, None, message)
     path = f"{path}.affinityScheduling"
     if not is_label_key(rules.topology_key):
-        message = "must be a label of nodes, such as kubernetes.io/hostname"
+        message = "must be the key of a node label, such as kubernetes.io/hostname"
         yield FieldError(f"{path}.topologyKey", rules.topology_key, message)
     if rules.batch_mode and rules.batch_mode not in (SEQUENTIAL, PARALLEL):
         message = f"must be {SEQUENTIAL} or {PARALLEL}"
         yield FieldError(f"{path}.batchMode", rules.batch_mode, message)
     for name in dict.fromkeys(each.roles):
         if name not in rules.ratios:
-            yield FieldError(f"{path}.ratios", None, f"the ratio of the role {name} is missing")
+            yield FieldError(f"{path}.ratios", None, f"must have a ratio for the role {name}")
     for name, ratio in rules.ratios.items():
         at = f"{path}.ratios[{name}]"
         if name not in each.roles:
@@ -299,5 +308,5 @@ def _overlaps(spec: RbgSpec) -> Iterator[FieldError]:
                 other = first.setdefault(name, each.name)
                 if other != each.name:
                     path = f"spec.coordination[{index}].roles[{at}]"
-                    message = f"the role is in the coordination {other} of type {kind} already"
+                    message = f"the role is already in the coordination {other} of type {kind}"
                     yield FieldError(path, name, message)

@@ -1,4 +1,4 @@
-"""A coordinated group as its controller sees it, for tests of what a rollout decides."""
+"""A coordinated RoleBasedGroup as its controller sees it, for tests of what a rollout decides."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,10 +10,11 @@ from intact.model.meta import ObjectMeta, OwnerReference
 from intact.model.pod import Pod, PodCondition, PodMeta, PodStatus
 from intact.model.rbg import CoordinationState, RbgStatus, Role, RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
+from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import HELD, role_revision_label
-from intact.rollout.orders import RoleFacts, RolloutStep, WorkloadFacts, template_of
-from intact.rollout.revisions import hash_of
-from intact.rollout.rolling_update import drive
+from intact.rollout.orders import RolloutStep
+from intact.rollout.revisions import hash_of, template_of
+from intact.rollout.rolling_update import next_step
 from tests.support.rbg_objects import group, kind, role, rolling
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -79,7 +80,8 @@ class Scene:
             self.facts[each.name] = RoleFacts(each, number, self.new(each.name), pods, [live])
 
     def role(self, name: str, image: str = "engine:2") -> Role:
-        found = next(one for one in self.group.spec.roles if one.name == name)
+        found = self.group.spec.role(name)
+        assert found is not None
         template = {"spec": {"containers": [{"name": "engine", "image": image}]}}
         return msgspec.structs.replace(found, template=template)
 
@@ -116,14 +118,14 @@ class Scene:
         [found] = self.facts[name].workloads
         self.facts[name] = replace(self.facts[name], workloads=[replace(found, **changes)])
 
-    def drive(self) -> RolloutStep:
-        """Once; what it says of the progress is stored."""
+    def step(self) -> RolloutStep:
+        """The next one; its progress is stored in the status."""
         [coordination] = self.group.spec.coordination
-        driven = drive(self.group, coordination, self.facts, self.history(), self.now)
-        state = CoordinationState(name=coordination.name, progress=driven.progress)
+        step = next_step(self.group, coordination, self.facts, self.history(), self.now)
+        state = CoordinationState(name=coordination.name, progress=step.progress)
         status: RbgStatus = msgspec.structs.replace(self.group.status, coordination_state=[state])
         self.group = msgspec.structs.replace(self.group, status=status)
-        return driven
+        return step
 
     def later(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)

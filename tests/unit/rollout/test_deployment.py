@@ -8,14 +8,15 @@ import msgspec
 import pytest
 
 from intact.rollout.deployment import order, pair
-from intact.rollout.orders import RolloutStep, WorkloadFacts, template_of
+from intact.rollout.facts import WorkloadFacts
+from intact.rollout.orders import RolloutStep
 from intact.rollout.plan import Rules, plan
-from intact.rollout.revisions import hash_of
+from intact.rollout.revisions import hash_of, template_of
 from tests.unit.rollout.scene import Scene, pod
 
 
-def evicted(driven: RolloutStep) -> list[str]:
-    return [one.pod.metadata.name for one in driven.evict]
+def evicted(step: RolloutStep) -> list[str]:
+    return [one.pod.metadata.name for one in step.evict]
 
 
 def deployments(scene: Scene, old: int, new: int | None = None, **more: Any) -> None:
@@ -26,34 +27,32 @@ def deployments(scene: Scene, old: int, new: int | None = None, **more: Any) -> 
     scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
 
 
-def scales(driven: RolloutStep) -> dict[str, int]:
-    return {order.name: order.replicas for order in driven.orders["prefill"]}
+def scales(step: RolloutStep) -> dict[str, int]:
+    return {order.name: order.replicas for order in step.orders["prefill"]}
 
 
 def test_a_new_template_gets_a_deployment_with_no_replicas() -> None:
     scene = Scene(deployment=True)
     deployments(scene, 10)
-    driven = scene.drive()
+    step = scene.step()
     name = f"llm-prefill-{scene.new('prefill')}"
-    assert scales(driven) == {name: 0, "llm-prefill": 10}
-    old = driven.orders["prefill"][1]
+    assert scales(step) == {name: 0, "llm-prefill": 10}
+    old = step.orders["prefill"][1]
     assert old.role.template["spec"]["containers"][0]["image"] == "engine:1"
-    assert [(one.pod.metadata.name, one.deployment) for one in driven.evict[:2]] == [
+    assert [(one.pod.metadata.name, one.deployment) for one in step.evict[:2]] == [
         ("llm-prefill-0", "a"),
         ("llm-prefill-1", "a"),
     ]
-    assert {one.max_unavailable for one in driven.orders["prefill"]} == {0}, (
-        "by itself it moves none"
-    )
+    assert {one.max_unavailable for one in step.orders["prefill"]} == {0}, "by itself it moves none"
 
 
 def test_the_new_one_takes_the_room_that_has_become_free() -> None:
     scene = Scene(deployment=True)
     deployments(scene, 8, 0)
     scene.take("prefill", 0, 1)
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 2, "llm-prefill": 8}
-    assert evicted(driven) == ["llm-decode-4"]
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": 2, "llm-prefill": 8}
+    assert evicted(step) == ["llm-decode-4"]
 
 
 def uids(scene: Scene, *indexes: int) -> frozenset[str]:
@@ -70,10 +69,10 @@ def replaced(scene: Scene, *indexes: int | str) -> None:
 def test_what_was_evicted_does_not_count_and_is_asked_for_until_it_is_seen_to_go() -> None:
     scene = Scene(deployment=True)
     deployments(scene, 10, 0, evicted=uids(scene, 0, 1))
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 0, "llm-prefill": 10}
-    assert evicted(driven) == ["llm-prefill-0", "llm-prefill-1", "llm-decode-4"]
-    assert driven.settled == []
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": 0, "llm-prefill": 10}
+    assert evicted(step) == ["llm-prefill-0", "llm-prefill-1", "llm-decode-4"]
+    assert step.settled == []
 
 
 @pytest.mark.parametrize(
@@ -87,26 +86,24 @@ def test_a_deployment_is_lowered_once_what_was_evicted_is_replaced(
     scene = Scene(deployment=True)
     deployments(scene, 10, 0, evicted=uids(scene, 0, 1))
     replaced(scene, *there)
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 10 - scale, "llm-prefill": scale}
-    assert driven.orders["prefill"][0].name == "llm-prefill-b", (
-        "budgets never see fewer than desired"
-    )
-    assert evicted(driven) == ["llm-decode-4"]
-    assert driven.settled == settled
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": 10 - scale, "llm-prefill": scale}
+    assert step.orders["prefill"][0].name == "llm-prefill-b", "budgets never see fewer than desired"
+    assert evicted(step) == ["llm-decode-4"]
+    assert step.settled == settled
 
 
 def test_what_is_above_its_scale_is_waited_for() -> None:
     scene = Scene(deployment=True)
     deployments(scene, 8, 0)
     replaced(scene, "a", "b")
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 2, "llm-prefill": 8}
-    assert evicted(driven) == ["llm-decode-4"]
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": 2, "llm-prefill": 8}
+    assert evicted(step) == ["llm-decode-4"]
     # Nor is it raised, if it is the one that shall stay.
     [old, _] = scene.facts["prefill"].workloads
     scene.facts["prefill"] = replace(scene.facts["prefill"], revision=old.revision)
-    assert scales(scene.drive())["llm-prefill"] == 8
+    assert scales(scene.step())["llm-prefill"] == 8
 
 
 @pytest.mark.parametrize(("in_batches", "started"), [(False, 2), (True, 0)])
@@ -129,7 +126,7 @@ def test_one_that_cannot_make_pods_is_lowered_once_it_has_counted_them(
     scene = Scene(deployment=True)
     deployments(scene, 10, 0, evicted=uids(scene, 0, 1), short=counted)
     replaced(scene)
-    assert scales(scene.drive()) == {"llm-prefill-b": 10 - scale, "llm-prefill": scale}
+    assert scales(scene.step()) == {"llm-prefill-b": 10 - scale, "llm-prefill": scale}
 
 
 def test_pods_that_have_failed_or_belong_to_nobody_are_not_its_own() -> None:
@@ -144,7 +141,7 @@ def test_pods_that_have_failed_or_belong_to_nobody_are_not_its_own() -> None:
         msgspec.structs.replace(failed, status=status),
         msgspec.structs.replace(copied, metadata=meta),
     )
-    assert evicted(scene.drive())[:2] == ["llm-prefill-0", "llm-prefill-1"]
+    assert evicted(scene.step())[:2] == ["llm-prefill-0", "llm-prefill-1"]
 
 
 def test_old_pods_serve_until_new_ones_do_also_when_fewer_are_wanted() -> None:
@@ -154,7 +151,7 @@ def test_old_pods_serve_until_new_ones_do_also_when_fewer_are_wanted() -> None:
     new = scene.new("prefill")
     scene.put("prefill", *(pod("prefill", f"n{at}", new, ready=False) for at in range(5)))
     scene.facts["prefill"] = replace(scene.facts["prefill"], desired=4)
-    gone = [name for name in evicted(scene.drive()) if name.startswith("llm-prefill")]
+    gone = [name for name in evicted(scene.step()) if name.startswith("llm-prefill")]
     assert gone == ["llm-prefill-0", "llm-prefill-1", "llm-prefill-2"], "two of four may be missing"
 
 
@@ -166,9 +163,9 @@ def test_what_the_new_one_is_lowered_by_serves_no_more() -> None:
     new = scene.new("prefill")
     scene.put("prefill", pod("prefill", "n0", new), pod("prefill", "n1", new, ready=False))
     scene.facts["prefill"] = replace(scene.facts["prefill"], desired=1)
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 1, "llm-prefill": 1}
-    assert "llm-prefill-0" not in evicted(driven)
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": 1, "llm-prefill": 1}
+    assert "llm-prefill-0" not in evicted(step)
 
 
 def test_of_several_old_deployments_broken_pods_go_first() -> None:
@@ -183,7 +180,7 @@ def test_of_several_old_deployments_broken_pods_go_first() -> None:
         WorkloadFacts("llm-prefill-y", "y", 5, younger),
     ]
     scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
-    gone = [name for name in evicted(scene.drive()) if name.startswith("llm-prefill")]
+    gone = [name for name in evicted(scene.step()) if name.startswith("llm-prefill")]
     assert gone == ["llm-prefill-3"], "there is no room for one that serves"
 
 
@@ -191,21 +188,21 @@ def test_broken_old_pods_go_first() -> None:
     scene = Scene(deployment=True)
     deployments(scene, 10, 0)
     scene.put("prefill", pod("prefill", 7, scene.old("prefill"), ready=False))
-    assert evicted(scene.drive())[:2] == ["llm-prefill-7", "llm-prefill-0"]
+    assert evicted(scene.step())[:2] == ["llm-prefill-7", "llm-prefill-0"]
 
 
 def test_where_none_may_be_unavailable_one_runs_ahead() -> None:
     scene = Scene(deployment=True, strategy={"maxSkew": "20%", "maxUnavailableRatio": "0%"})
     deployments(scene, 10, 0)
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 1, "llm-prefill": 10}
-    assert evicted(driven) == []
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": 1, "llm-prefill": 10}
+    assert evicted(step) == []
     scene.put("prefill", pod("prefill", "n0", scene.new("prefill")))
     deployments(scene, 10, 1)
     # Decode may not move at all by these rules: prefill goes on within the skew.
-    driven = scene.drive()
-    assert scales(driven) == {"llm-prefill-b": 2, "llm-prefill": 10}
-    assert evicted(driven) == ["llm-prefill-0"]
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": 2, "llm-prefill": 10}
+    assert evicted(step) == ["llm-prefill-0"]
 
 
 def test_at_the_end_one_deployment_remains() -> None:
@@ -214,14 +211,14 @@ def test_at_the_end_one_deployment_remains() -> None:
     new = scene.new("prefill")
     pods = [pod("prefill", f"n{at}", new) for at in range(10)]
     scene.facts["prefill"] = replace(scene.facts["prefill"], pods=pods)
-    assert scales(scene.drive()) == {"llm-prefill-b": 10}
+    assert scales(scene.step()) == {"llm-prefill-b": 10}
 
 
 def test_the_plain_name_is_taken_up_again() -> None:
     scene = Scene(deployment=True)
     found = [WorkloadFacts("llm-prefill-0", "a", 10, scene.old("prefill"))]
     scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
-    assert scales(scene.drive()) == {"llm-prefill": 0, "llm-prefill-0": 10}
+    assert scales(scene.step()) == {"llm-prefill": 0, "llm-prefill-0": 10}
 
 
 def test_an_old_template_that_is_nowhere_any_more_stops_it() -> None:
@@ -229,4 +226,4 @@ def test_an_old_template_that_is_nowhere_any_more_stops_it() -> None:
     found = [WorkloadFacts("llm-prefill", "a", 10, "unknown")]
     scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
     with pytest.raises(LookupError, match="llm-prefill"):
-        scene.drive()
+        scene.step()

@@ -2,7 +2,6 @@ import msgspec
 import pytest
 
 from intact.model.rbg import RbgSpec, Role
-from intact.rollout.orders import template_of
 from intact.rollout.revisions import (
     HISTORY,
     Revision,
@@ -12,6 +11,7 @@ from intact.rollout.revisions import (
     outlived,
     previous,
     restored,
+    template_of,
 )
 from tests.support.rbg_objects import Json, group, kind, role
 
@@ -52,7 +52,7 @@ def test_an_undo_goes_to_the_one_before() -> None:
 
 
 def test_an_undo_to_nothing_says_what_there_is() -> None:
-    with pytest.raises(LookupError, match="no revision 7; there are: 1, 2"):
+    with pytest.raises(LookupError, match="no revision 7; known revisions: 1, 2"):
         previous([A, B], "b", 7)
     with pytest.raises(LookupError, match="no earlier"):
         previous([A], "a")

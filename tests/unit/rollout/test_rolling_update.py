@@ -14,68 +14,68 @@ from intact.rollout.rolling_update import rules_of
 from tests.unit.rollout.scene import Scene, pod
 
 
-def evicted(driven: RolloutStep) -> list[str]:
-    return [one.pod.metadata.name for one in driven.evict]
+def evicted(step: RolloutStep) -> list[str]:
+    return [one.pod.metadata.name for one in step.evict]
 
 
-def partitions(driven: RolloutStep) -> dict[str, int | None]:
-    return {name: orders[0].partition for name, orders in driven.orders.items()}
+def partitions(step: RolloutStep) -> dict[str, int | None]:
+    return {name: orders[0].partition for name, orders in step.orders.items()}
 
 
 def test_a_new_template_is_written_with_a_partition_that_holds_everything() -> None:
     scene = Scene()
     for name in scene.sizes:
         scene.live(name, revision=scene.old(name), partition=0)
-    driven = scene.drive()
-    assert partitions(driven) == {"prefill": 10, "decode": 5}
-    assert driven.evict == []
+    step = scene.step()
+    assert partitions(step) == {"prefill": 10, "decode": 5}
+    assert step.evict == []
 
 
 def test_pods_are_evicted_while_the_partition_still_holds() -> None:
-    driven = Scene().drive()
-    assert evicted(driven) == ["llm-prefill-9", "llm-prefill-8", "llm-decode-4"]
-    assert partitions(driven) == {"prefill": 10, "decode": 5}
+    step = Scene().step()
+    assert evicted(step) == ["llm-prefill-9", "llm-prefill-8", "llm-decode-4"]
+    assert partitions(step) == {"prefill": 10, "decode": 5}
 
 
 def test_the_partition_follows_once_no_old_pod_stands_above_it() -> None:
     scene = Scene()
     scene.put("prefill", pod("prefill", 9, scene.old("prefill"), going=True, held=True))
-    driven = scene.drive()
-    assert partitions(driven)["prefill"] == 9
-    assert evicted(driven) == ["llm-prefill-8", "llm-decode-4"]
+    step = scene.step()
+    assert partitions(step)["prefill"] == 9
+    assert evicted(step) == ["llm-prefill-8", "llm-decode-4"]
 
 
 def test_what_is_coming_is_reserved() -> None:
     scene = Scene()
     scene.live("prefill", partition=8)
     scene.take("prefill", 8, 9)
-    driven = scene.drive()
-    assert partitions(driven)["prefill"] == 8
-    assert evicted(driven) == ["llm-decode-4"]
-    assert driven.progress["prefill"].waiting_for == "prefill: 2 started and not ready yet"
+    step = scene.step()
+    assert partitions(step)["prefill"] == 8
+    assert evicted(step) == ["llm-decode-4"]
+    assert step.progress["prefill"].waiting_for == "prefill: 2 started and not ready yet"
 
 
 def test_a_drained_old_pod_below_the_partition_comes_back_old() -> None:
     scene = Scene()
     scene.put("prefill", pod("prefill", 3, scene.old("prefill"), going=True))
-    driven = scene.drive()
-    assert partitions(driven)["prefill"] == 10
-    assert evicted(driven) == ["llm-prefill-9", "llm-decode-4"]
+    step = scene.step()
+    assert partitions(step)["prefill"] == 10
+    assert evicted(step) == ["llm-prefill-9", "llm-decode-4"]
 
 
 def test_old_pods_that_a_foreign_partition_lets_go_are_held_again() -> None:
     scene = Scene()
     scene.live("prefill", partition=0)
-    driven = scene.drive()
-    assert partitions(driven)["prefill"] == 10
-    assert "llm-prefill-9" not in evicted(driven)
+    step = scene.step()
+    assert partitions(step)["prefill"] == 10
+    assert "llm-prefill-9" not in evicted(step)
 
 
 def test_a_scale_up_makes_only_as_many_new_ones_as_the_plan_lets() -> None:
     scene = Scene()
     scene.facts["prefill"] = replace(scene.facts["prefill"], desired=20)
-    driven = scene.drive()
-    [order] = driven.orders["prefill"]
+    step = scene.step()
+    [order] = step.orders["prefill"]
     assert (order.replicas, order.partition) == (20, 16)
 
 
@@ -85,20 +85,20 @@ def test_a_set_with_one_revision_makes_all_of_it() -> None:
         scene.live(name, partition=0, settled=True)
         scene.put(name, *(pod(name, at, scene.new(name)) for at in range(number)))
     scene.facts["prefill"] = replace(scene.facts["prefill"], desired=20)
-    driven = scene.drive()
-    assert partitions(driven) == {"prefill": 0, "decode": 0}
-    assert driven.progress["prefill"].state == "Updating"
-    assert driven.progress["decode"].state == "Completed"
+    step = scene.step()
+    assert partitions(step) == {"prefill": 0, "decode": 0}
+    assert step.progress["prefill"].state == "Updating"
+    assert step.progress["decode"].state == "Completed"
 
 
 def test_a_role_that_is_not_there_yet_holds_up_nobody() -> None:
     scene = Scene()
     scene.facts["decode"] = replace(scene.facts["decode"], pods=[], workloads=[])
-    driven = scene.drive()
-    assert evicted(driven) == ["llm-prefill-9", "llm-prefill-8"]
-    [order] = driven.orders["decode"]
+    step = scene.step()
+    assert evicted(step) == ["llm-prefill-9", "llm-prefill-8"]
+    [order] = step.orders["decode"]
     assert (order.name, order.replicas, order.partition) == ("llm-decode", 5, 0)
-    assert "decode" not in driven.progress
+    assert "decode" not in step.progress
 
 
 def test_the_way_back_is_named_and_goes_from_the_top() -> None:
@@ -110,15 +110,15 @@ def test_the_way_back_is_named_and_goes_from_the_top() -> None:
     scene.live("decode", revision=scene.old("decode"), settled=True)
     scene.put("prefill", pod("prefill", 9, new), pod("prefill", 8, new))
     scene.put("decode", pod("decode", 4, scene.new("decode"), ready=False))
-    driven = scene.drive()
-    assert evicted(driven) == ["llm-prefill-9", "llm-prefill-8", "llm-decode-4"]
-    assert {one.state for one in driven.progress.values()} == {"RollingBack"}
+    step = scene.step()
+    assert evicted(step) == ["llm-prefill-9", "llm-prefill-8", "llm-decode-4"]
+    assert {one.state for one in step.progress.values()} == {"RollingBack"}
 
 
 def test_paused_moves_nothing() -> None:
-    driven = Scene(paused=True).drive()
-    assert driven.evict == []
-    assert {one.state for one in driven.progress.values()} == {"Paused"}
+    step = Scene(paused=True).step()
+    assert step.evict == []
+    assert {one.state for one in step.progress.values()} == {"Paused"}
 
 
 def test_no_progress_for_the_deadline_is_a_stall_of_the_role_that_fails() -> None:
@@ -127,18 +127,18 @@ def test_no_progress_for_the_deadline_is_a_stall_of_the_role_that_fails() -> Non
     scene.put("decode", pod("decode", 4, scene.new("decode"), ready=False))
     scene.live("prefill", partition=8)
     scene.live("decode", partition=4)
-    assert scene.drive().again_in == 60
+    assert scene.step().again_in == 60
     scene.later(59)
-    assert scene.drive().progress["decode"].state == "Updating"
+    assert scene.step().progress["decode"].state == "Updating"
     scene.later(1)
-    driven = scene.drive()
-    assert driven.progress["decode"].state == "Stalled"
-    assert driven.progress["prefill"].state == "Waiting"
-    assert driven.progress["prefill"].since == "2026-01-01T00:00:00Z"
-    [(kind, reason, message)] = driven.events
+    step = scene.step()
+    assert step.progress["decode"].state == "Stalled"
+    assert step.progress["prefill"].state == "Waiting"
+    assert step.progress["prefill"].since == "2026-01-01T00:00:00Z"
+    [(kind, reason, message)] = step.events
     assert (kind, reason) == ("Warning", "RolloutStalled")
     assert "decode 0/5 Stalled (decode: 1 started and not ready yet)" in message
-    assert driven.rollback_to == ""
+    assert step.rollback_to == ""
 
 
 @pytest.mark.parametrize(("current", "expected"), [("llm-1", "llm-1"), ("llm-2", ""), ("", "")])
@@ -151,9 +151,9 @@ def test_a_stall_goes_back_where_asked_and_where_there_is_a_way(
     )
     scene.group = msgspec.structs.replace(scene.group, status=status)
     scene.put("decode", pod("decode", 4, scene.new("decode"), ready=False))
-    scene.drive()
+    scene.step()
     scene.later(60)
-    assert scene.drive().rollback_to == expected
+    assert scene.step().rollback_to == expected
 
 
 def test_every_template_has_the_whole_deadline() -> None:
@@ -165,19 +165,19 @@ def test_every_template_has_the_whole_deadline() -> None:
         current_revision="llm-1",
         update_revision="llm-0",
         role_statuses=statuses,
-        coordination_state=[CoordinationState(name="together", progress=scene.drive().progress)],
+        coordination_state=[CoordinationState(name="together", progress=scene.step().progress)],
     )
     scene.group = msgspec.structs.replace(scene.group, status=status)
     scene.later(60)
-    driven = scene.drive()
-    assert {one.state for one in driven.progress.values()} == {"Updating"}
-    assert driven.rollback_to == ""
+    step = scene.step()
+    assert {one.state for one in step.progress.values()} == {"Updating"}
+    assert step.rollback_to == ""
 
 
 def test_routers_read_the_new_revision_on_updated_pods_alone() -> None:
     scene = Scene()
     scene.put("prefill", pod("prefill", 9, scene.new("prefill")))
-    assert scene.drive().relabel.keys() == {"llm-prefill-9"}
+    assert scene.step().relabel.keys() == {"llm-prefill-9"}
 
 
 def test_a_role_that_has_not_changed_takes_the_label_in_step() -> None:
@@ -186,7 +186,7 @@ def test_a_role_that_has_not_changed_takes_the_label_in_step() -> None:
     scene.put("prefill", *(pod("prefill", at, scene.new("prefill")) for at in (8, 9)))
     before = {REVISION: "before"}
     scene.put("decode", *(pod("decode", at, scene.new("decode"), labels=before) for at in range(5)))
-    labels = scene.drive().relabel
+    labels = scene.step().relabel
     assert labels.keys() == {"llm-prefill-8", "llm-prefill-9", "llm-decode-4"}
     assert len(set(labels.values())) == 1
 
@@ -213,7 +213,7 @@ def test_a_pod_counts_when_it_has_been_ready_for_long_enough() -> None:
     def after(seconds: int) -> RolloutStep:
         for name, facts in scene.facts.items():
             scene.facts[name] = replace(facts, now=scene.now + timedelta(seconds=seconds))
-        return scene.drive()
+        return scene.step()
 
     early = after(10)
     assert evicted(early) == []
@@ -235,7 +235,7 @@ def test_a_canary_goes_back_whole_whatever_the_partition() -> None:
         scene.facts[name] = replace(
             scene.facts[name], role=back, revision=scene.old(name), workloads=[live]
         )
-    assert evicted(scene.drive()) == [], "not known to have been completed"
+    assert evicted(scene.step()) == [], "not known to have been completed"
     status = msgspec.structs.replace(scene.group.status, current_revision="llm-1")
     scene.group = msgspec.structs.replace(scene.group, status=status)
-    assert evicted(scene.drive()) == ["llm-prefill-9", "llm-prefill-8", "llm-decode-4"]
+    assert evicted(scene.step()) == ["llm-prefill-9", "llm-prefill-8", "llm-decode-4"]

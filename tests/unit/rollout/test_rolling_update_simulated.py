@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
+from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import HELD
-from intact.rollout.orders import RoleFacts, WorkloadFacts, WorkloadOrder, template_of
-from intact.rollout.places import is_held, is_updated
+from intact.rollout.orders import WorkloadOrder
 from intact.rollout.plan import State
-from intact.rollout.revisions import hash_of
+from intact.rollout.revisions import hash_of, template_of
+from intact.rollout.statefulset import is_held
 from tests.unit.rollout.scene import Scene, pod
 
 
@@ -137,10 +138,10 @@ class World:
             for name, one in self.sets.items()
         }
         before = {name: self.started(name) for name in self.sets}
-        driven = scene.drive()
-        for name, [order] in driven.orders.items():
+        step = scene.step()
+        for name, [order] in step.orders.items():
             self.sets[name].apply(order)
-        evicted = {one.pod.metadata.uid for one in driven.evict}
+        evicted = {one.pod.metadata.uid for one in step.evict}
         for one in self.sets.values():
             for ordinal in [
                 at
@@ -148,13 +149,13 @@ class World:
                 if is_held(held) and held.metadata.uid not in evicted
             ]:
                 one.let_go(ordinal)
-        for eviction in driven.evict[:evictions]:
+        for eviction in step.evict[:evictions]:
             ordinal = int(eviction.pod.metadata.name.rpartition("-")[2])
             self.sets[eviction.role].evict(ordinal, held=True)
         self.check(before)
         for one in self.sets.values():
             one.work()
-        return all(role.state == State.COMPLETED for role in driven.progress.values())
+        return all(role.state == State.COMPLETED for role in step.progress.values())
 
     def started(self, name: str) -> int:
         facts = self.scene.facts.get(name)
@@ -162,7 +163,7 @@ class World:
             return 0
         one = self.sets[name]
         return sum(
-            is_updated(facts, each) or is_held(each)
+            facts.is_updated(each) or is_held(each)
             for at, each in one.pods.items()
             if at < self.desired[name]
         )
@@ -175,7 +176,7 @@ class World:
             facts, one = self.scene.facts[name], self.sets[name]
             ready[name] = Fraction(
                 sum(
-                    is_updated(facts, each) and one.is_ready(each)
+                    facts.is_updated(each) and one.is_ready(each)
                     for at, each in one.pods.items()
                     if at < number
                 ),

@@ -15,7 +15,7 @@ from intact.operator.rbg.evictions import let_go
 from intact.operator.webhook import certificates
 from intact.operator.webhook.configuration import GATED_LABEL, MUTATING, NAME, VALIDATING
 from intact.rollout.names import GROUP, HELD
-from intact.rollout.places import is_held
+from intact.rollout.statefulset import is_held
 
 Say = Callable[[str], None]
 _GONE_WITHIN = 90.0

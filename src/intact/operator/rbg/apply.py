@@ -1,108 +1,121 @@
-"""Make what a group should have: its ConfigMap, and each role's Service and workloads.
+"""Applies what a RoleBasedGroup should have: its ConfigMap, and each role's Service and workloads.
 
-What cannot be done of one role, or must wait, holds up no other.
+A role that is refused, or that must wait, holds up no other.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from intact.kube.errors import BadRequest, Forbidden, Invalid, PatchError, ServerError
-from intact.kube.store import Key
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg import objects
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.facts import RbgFacts
+from intact.operator.rbg.facts import with_answer
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg.server_side_apply import Applier, NotOurs
 from intact.operator.rbg.stores import RbgStores
+from intact.rollout.facts import RoleFacts
 from intact.rollout.names import service_name
 from intact.rollout.orders import WorkloadOrder
-from intact.rollout.status import Work
 
 _REFUSALS = (BadRequest, Forbidden, Invalid, ServerError, NotOurs, PatchError)
-"""What stands against one object and not against all: a server does not know a field (500), an
-admission policy forbids it."""
+"""Errors of one object, not of all: the API server does not know a field (500), or an admission
+policy forbids it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    roles: Mapping[str, RoleFacts]
+    """The facts, with the API server's answers."""
+    waiting: Mapping[str, str]
+    """The roles that were not applied, and what each of them waits for."""
+    problems: Sequence[str] = ()
+    """What was refused."""
+    kind_missing: bool = False
+    """A kind of workload is not served. It may come without an event: an empty list is none."""
 
 
 class RbgApply:
-    def __init__(
-        self,
-        stores: RbgStores,
-        applier: Applier,
-        facts: RbgFacts,
-        events: RbgEvents,
-        *,
-        ask_again: Callable[[Key], None],
-    ) -> None:
+    def __init__(self, stores: RbgStores, applier: Applier, events: RbgEvents) -> None:
         self._stores = stores
         self._applier = applier
-        self._facts = facts
         self._events = events
-        self._ask_again = ask_again
 
     async def apply(
         self,
         group: RoleBasedGroup,
-        works: Mapping[str, Work],
-        coordinated: Mapping[str, list[WorkloadOrder]],
-    ) -> list[str]:
-        """Returns what could not be done, for people."""
-        problems: list[str] = []
-        sizes = {name: work.desired for name, work in works.items()}
-        try:
-            live = self._stores.config_maps.store.get(group.metadata.namespace, group.metadata.name)
-            await self._applier.apply(
-                CONFIG_MAPS, objects.config_map(group, sizes), group.metadata.uid, live
-            )
-        except _REFUSALS as error:
-            problems.append(str(error))
-        for name, work in works.items():
-            work.message = work.message or self._waits_for(group, work, works)
-            if work.message:
+        roles: Mapping[str, RoleFacts],
+        orders: Mapping[str, list[WorkloadOrder]],
+        blocked: Mapping[str, str],
+    ) -> Applied:
+        """`blocked` are roles that no order could be made for, and why."""
+        after = dict(roles)
+        waiting = dict(blocked)
+        problems = await self._apply_config_map(group, roles)
+        kind_missing = False
+        for name in roles:
+            if name in blocked:
                 continue
-            orders = coordinated.get(name) or [self._facts.order(group, work)]
-            try:
-                await self._apply_role(group, work, orders)
-            except _REFUSALS as error:
-                work.message = str(error)
-                problems.append(f"{name}: {error}")
-                self._events.say(group, "Warning", "RoleNotApplied", f"role {name}: {error}")
-        if problems:
-            self._ask_again((group.metadata.namespace, group.metadata.name))
-        return problems
+            if missing := self._missing_kind(after[name]):
+                waiting[name], kind_missing = missing, True
+            elif dependencies := _not_serving(after, name):
+                waiting[name] = f"waits for {', '.join(dependencies)} to be ready"
+            else:
+                after[name], refused = await self._apply_role(group, after[name], orders[name])
+                if refused:
+                    waiting[name] = refused
+                    problems.append(f"{name}: {refused}")
+                    message = f"role {name}: {refused}"
+                    self._events.say(group, "Warning", "RoleNotApplied", message)
+        return Applied(after, waiting, problems, kind_missing)
+
+    async def _apply_config_map(
+        self, group: RoleBasedGroup, roles: Mapping[str, RoleFacts]
+    ) -> list[str]:
+        meta = group.metadata
+        body = objects.config_map(group, {name: one.size for name, one in roles.items()})
+        live = self._stores.config_maps.store.get(meta.namespace, meta.name)
+        try:
+            await self._applier.apply(CONFIG_MAPS, body, meta.uid, live)
+        except _REFUSALS as error:
+            return [str(error)]
+        return []
 
     async def _apply_role(
-        self, group: RoleBasedGroup, work: Work, orders: list[WorkloadOrder]
-    ) -> None:
-        meta, role = group.metadata, work.role
-        if objects.has_service(role):
-            live_service = self._stores.services.store.get(
-                meta.namespace, service_name(meta.name, role.name)
-            )
-            await self._applier.apply(
-                SERVICES, objects.service(group, role), meta.uid, live_service
-            )
+        self, group: RoleBasedGroup, facts: RoleFacts, orders: Sequence[WorkloadOrder]
+    ) -> tuple[RoleFacts, str]:
+        """Returns the facts with the API server's answers, and why one was refused."""
+        meta, role = group.metadata, facts.role
         resource = WORKLOADS[role.workload.kind]
-        for order in orders:
-            live = self._applier.newest(
-                resource,
-                self._stores.workloads[resource.kind].store.get(meta.namespace, order.name),
-                meta.namespace,
-                order.name,
-            )
-            body = objects.workload(group, order, live, work.desired)
-            await self._applier.apply(resource, body, meta.uid, live)
+        try:
+            if objects.has_service(role):
+                service = self._stores.services.store.get(
+                    meta.namespace, service_name(meta.name, role.name)
+                )
+                await self._applier.apply(SERVICES, objects.service(group, role), meta.uid, service)
+            for order in orders:
+                seen = self._stores.workloads[resource.kind].store.get(meta.namespace, order.name)
+                live = self._applier.newest(resource, seen, meta.namespace, order.name)
+                body = objects.workload(group, order, live, facts.size)
+                answer = await self._applier.apply(resource, body, meta.uid, live)
+                facts = with_answer(facts, answer)
+        except _REFUSALS as error:
+            return facts, str(error)
+        return facts, ""
 
-    def _waits_for(self, group: RoleBasedGroup, work: Work, works: Mapping[str, Work]) -> str:
-        """Why the role cannot be started, or not be looked after, at this moment."""
-        kind = work.role.workload.kind
+    def _missing_kind(self, facts: RoleFacts) -> str:
+        kind = facts.role.workload.kind
         reflector = self._stores.workloads[kind]
-        if not reflector.store.synced or not reflector.served:
-            # An empty list of a kind that has come is no event.
-            self._ask_again((group.metadata.namespace, group.metadata.name))
-            return f"waits for the kind {kind} ({reflector.resource.full_name}), which is not here"
-        if self._facts.workloads(group, work.role.name):
-            return ""  # dependencies are an order of starting, not of updating
-        missing = [
-            name for name in work.role.dependencies if not self._facts.is_ready(group, works[name])
-        ]
-        return f"waits for {', '.join(missing)} to be ready" if missing else ""
+        if reflector.store.synced and reflector.served:
+            return ""
+        return (
+            f"waits for the kind {kind} ({reflector.resource.full_name}), "
+            "which the API server does not serve"
+        )
+
+
+def _not_serving(roles: Mapping[str, RoleFacts], name: str) -> list[str]:
+    """The dependencies that the role waits for. They order starts of roles, not their updates."""
+    if roles[name].is_made:
+        return []
+    return [one for one in roles[name].role.dependencies if not roles[one].is_serving()]

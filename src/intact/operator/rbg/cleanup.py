@@ -1,80 +1,83 @@
-"""Delete what a group owns and does not want any more."""
+"""Deletes what a RoleBasedGroup owns and does not need any more."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import ApiError, NotFound
+from intact.kube.errors import ApiError
 from intact.kube.resources import SCALING_ADAPTERS, Resource
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
 from intact.model.role_workload import RoleWorkload, Service
 from intact.operator.rbg import objects
+from intact.operator.rbg.apply import Applied
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.facts import RbgFacts
+from intact.operator.rbg.refusals import gather_refusals
 from intact.operator.rbg.resources import SERVICES, WORKLOADS
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.names import ROLE, service_name, workload_name
 from intact.rollout.orders import WorkloadOrder
-from intact.rollout.status import Work
+
+_Outlived = tuple[Resource[Any], RoleWorkload | Service | ScalingAdapter]
 
 
 class RbgCleanup:
-    def __init__(
-        self, client: Client, stores: RbgStores, facts: RbgFacts, events: RbgEvents
-    ) -> None:
+    def __init__(self, client: Client, stores: RbgStores, events: RbgEvents) -> None:
         self.writes = 0
         self._client = client
         self._stores = stores
-        self._facts = facts
         self._events = events
 
     async def clean_up(
         self,
         group: RoleBasedGroup,
-        works: Mapping[str, Work],
-        coordinated: Mapping[str, list[WorkloadOrder]],
+        applied: Applied,
+        orders: Mapping[str, list[WorkloadOrder]],
+        coordinated: Container[str],
     ) -> list[ApiError]:
-        """Returns why something could not be deleted."""
-        refusals: list[ApiError] = []
-        for resource, one in self._outlived(group, works, coordinated):
-            try:
-                await self._delete(group, resource, one.metadata.name, one.metadata.uid)
-            except ApiError as error:
-                refusals.append(error)
-        return refusals
+        """`coordinated` are the roles whose orders come from a rollout. Returns the refusals."""
+        outlived = [
+            *self._workloads(group, applied, orders, coordinated),
+            *self._others(group, applied),
+        ]
+        return await gather_refusals(
+            self._delete(group, resource, one.metadata.name, one.metadata.uid)
+            for resource, one in outlived
+        )
 
-    def _outlived(
+    def _workloads(
         self,
         group: RoleBasedGroup,
-        works: Mapping[str, Work],
-        coordinated: Mapping[str, list[WorkloadOrder]],
-    ) -> Iterator[tuple[Resource[Any], RoleWorkload | Service | ScalingAdapter]]:
+        applied: Applied,
+        orders: Mapping[str, list[WorkloadOrder]],
+        coordinated: Container[str],
+    ) -> Iterator[_Outlived]:
         for kind, reflector in self._stores.workloads.items():
             for one in self._stores.owned(reflector, group):
                 if is_terminating(one):
                     continue
                 role = one.metadata.labels.get(ROLE, "")
-                work = works.get(role)
-                orders = coordinated.get(role)
-                if work is not None and work.role.workload.kind == kind:
-                    if orders is None and work.message:
-                        continue  # it is not known what it should have
-                    names = [order.name for order in orders or [self._facts.order(group, work)]]
+                facts = applied.roles.get(role)
+                if facts is not None and facts.role.workload.kind == kind:
+                    if role not in coordinated and role in applied.waiting:
+                        continue  # it is not known what the role should have
+                    names = [order.name for order in orders[role]]
                     if one.metadata.name in names:
                         continue
-                    if orders is None and not self._facts.can_spare(group, work, names):
+                    if role not in coordinated and not facts.can_spare_others(names):
                         continue
                 yield WORKLOADS[kind], one
+
+    def _others(self, group: RoleBasedGroup, applied: Applied) -> Iterator[_Outlived]:
         services = {
             service_name(group.metadata.name, name)
-            for name, work in works.items()
-            if objects.has_service(work.role)
+            for name, facts in applied.roles.items()
+            if objects.has_service(facts.role)
         }
         for service in self._stores.owned(self._stores.services, group):
             if service.metadata.name not in services:
                 yield SERVICES, service
-        adapters = {workload_name(group.metadata.name, name) for name in works}
+        adapters = {workload_name(group.metadata.name, name) for name in applied.roles}
         for adapter in self._stores.owned(self._stores.adapters, group):
             if adapter.metadata.name not in adapters:
                 yield SCALING_ADAPTERS, adapter
@@ -82,17 +85,13 @@ class RbgCleanup:
     async def _delete(
         self, group: RoleBasedGroup, resource: Resource[Any], name: str, uid: str
     ) -> None:
-        try:
-            await self._client.delete(
-                resource,
-                name,
-                group.metadata.namespace,
-                propagation_policy="Background",
-                uid=uid,
-            )
-        except NotFound:
-            return
-        self.writes += 1
-        self._events.say(
-            group, "Normal", "Removed", f"{resource.kind} {name} belongs to no role any more"
+        await self._client.delete(
+            resource,
+            name,
+            group.metadata.namespace,
+            propagation_policy="Background",
+            uid=uid,
         )
+        self.writes += 1
+        message = f"deleted {resource.kind} {name}: no role needs it any more"
+        self._events.say(group, "Normal", "Removed", message)

@@ -1,6 +1,6 @@
-"""RoleBasedGroup: all its parts, put together for one replica.
+"""The controller of RoleBasedGroups in one process: all its parts, put together.
 
-Every replica watches and answers admission reviews. The leader reconciles.
+Every process watches and answers admission reviews. The leader reconciles.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from intact.operator.rbg.resources import LEADER_WORKER_SETS
 from intact.operator.rbg.rollout_metrics import RolloutTimes
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.names import GROUP
-from intact.rollout.places import is_held
+from intact.rollout.statefulset import is_held
 
 _WORKERS = 4
 
@@ -58,12 +58,12 @@ class RbgController:
         return self.stores.always
 
     async def run(self) -> None:
-        """What every replica does, until cancelled."""
+        """What every process does, until cancelled."""
         async with asyncio.TaskGroup() as group:
             for reflector in self.stores.always:
                 group.create_task(reflector.run())
             group.create_task(self.events.run())
-            # Whoever has no LeaderWorkerSets is not asked for them.
+            # Without a role that needs LeaderWorkerSets, the API server is not asked for them.
             await self._sets_wanted.wait()
             group.create_task(self.stores.leader_worker_sets.run())
 
@@ -73,11 +73,11 @@ class RbgController:
 
     async def lead(self) -> None:
         """What the leader does, until cancelled."""
-        # An earlier leader may have seen and written more than this replica has heard of.
+        # An earlier leader may have seen and written more than this process has seen.
         for reflector in self.reflectors:
             reflector.list_again()
         await self.wait_synced()
-        if self._sets_wanted.is_set():  # roles that are in no store would be in no plan
+        if self._sets_wanted.is_set():  # a workload that is in no store would be in no plan
             await self.stores.leader_worker_sets.wait_tried()
         self.reconciler.take_over()
         self._leading = True
@@ -85,7 +85,7 @@ class RbgController:
             for group in self.stores.groups.store:
                 self.queue.add(key_of(group))
             for pod in self.stores.pods.store:
-                if is_held(pod):  # its group may have gone meanwhile
+                if is_held(pod):  # its RoleBasedGroup may be gone meanwhile
                     self.queue.add((pod.metadata.namespace, pod.metadata.labels[GROUP]))
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(_WORKERS):

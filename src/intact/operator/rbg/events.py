@@ -1,4 +1,4 @@
-"""Events on groups."""
+"""Events on RoleBasedGroups."""
 
 from intact.kube.events import EventRecorder, EventType, reference_to
 from intact.kube.resources import RBGS

@@ -1,155 +1,135 @@
-"""Carrying out what a coordinated rollout decides about pods: evictions, labels, the way back.
+"""Carries out what a rollout decides about pods: evict them, hold them, let them go, relabel them.
 
-Every pod that a rollout takes down is evicted, so that its budgets have their say. A refusal is
-waited for: nothing else of the role moves before it. What was evicted of a Deployment is remembered
-until the Deployment is lowered by it; whoever takes over evicts again.
+A rollout takes down every pod by eviction, within its budgets. After a refusal the role waits: none
+of its other pods moves. Evicted pods of a Deployment are remembered until the Deployment is lowered
+by them; a new leader evicts again.
 """
 
-import logging
-from collections.abc import Container, Iterable
-from typing import Any
+from collections.abc import Container, Iterable, Mapping
 
 from intact.kube.client import Client, PatchType
 from intact.kube.errors import ApiError, Conflict, NotFound, TooManyRequests
-from intact.kube.resources import PODS, RBGS, untyped
+from intact.kube.resources import PODS
 from intact.model.pod import Pod
-from intact.model.rbg import RoleBasedGroup
-from intact.operator.rbg.resources import REVISIONS
+from intact.operator.rbg.refusals import gather_refusals
 from intact.rollout.names import HELD, REVISION
-from intact.rollout.orders import Eviction, RolloutStep
-from intact.rollout.places import is_held
-from intact.rollout.revisions import restored
+from intact.rollout.orders import Eviction
+from intact.rollout.statefulset import is_held
 
-log = logging.getLogger(__name__)
+
+class EvictedPods:
+    """UIDs of evicted pods that their Deployments have not been lowered by yet."""
+
+    def __init__(self) -> None:
+        self._by_deployment: dict[str, set[str]] = {}
+
+    def by_deployment(self) -> dict[str, frozenset[str]]:
+        """By the UID of the Deployment."""
+        return {uid: frozenset(pods) for uid, pods in self._by_deployment.items()}
+
+    def add(self, deployment: str, pod: str) -> bool:
+        """Whether it is new."""
+        pods = self._by_deployment.setdefault(deployment, set())
+        new = pod not in pods
+        pods.add(pod)
+        return new
+
+    def discard(self, deployment: str, pod: str) -> None:
+        self._by_deployment[deployment].discard(pod)
+
+    def forget(self, deployment: str) -> None:
+        self._by_deployment.pop(deployment, None)
+
+    def forget_all(self) -> None:
+        self._by_deployment.clear()
 
 
 class RbgEvictions:
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, evicted: EvictedPods) -> None:
         self.writes = 0
         self._client = client
-        self._evicted: dict[str, set[str]] = {}
-
-    def evicted(self, deployment: str) -> frozenset[str]:
-        """UIDs of pods by which the Deployment of this UID has to be lowered."""
-        return frozenset(self._evicted.get(deployment, ()))
-
-    def settle(self, driven: Iterable[RolloutStep]) -> None:
-        for each in driven:
-            for uid in each.settled:
-                self.forget(uid)
-
-    def forget(self, deployment: str) -> None:
-        self._evicted.pop(deployment, None)
-
-    def forget_all(self) -> None:
-        self._evicted.clear()
+        self._evicted = evicted
 
     async def let_go(self, pods: Iterable[Pod]) -> None:
-        """Let pods go on that we hold."""
+        """Hold none of these pods any longer."""
         for pod in pods:
             if is_held(pod):
                 await self._let_go(pod)
 
-    async def relabel(self, group: RoleBasedGroup, driven: RolloutStep) -> list[ApiError]:
-        """Returns what was said against it, by somebody's webhook perhaps."""
-        refusals = []
-        for name, revision in driven.relabel.items():
-            body = {"metadata": {"labels": {REVISION: revision}}}
-            try:
-                await self._client.patch(PODS, body, name, group.metadata.namespace)
-            except NotFound:
-                continue
-            except ApiError as error:
-                refusals.append(error)
-                continue
-            self.writes += 1
-        return refusals
+    async def relabel(self, namespace: str, revisions: Mapping[str, str]) -> list[ApiError]:
+        """Write the revision that routers read on pods, by pod name. Returns the refusals."""
+        return await gather_refusals(
+            self._relabel(namespace, name, revision) for name, revision in revisions.items()
+        )
 
-    async def evict(self, driven: RolloutStep, roles: Container[str]) -> dict[str, str]:
-        """Of roles whose orders have been applied. Returns, by role, what was said against it."""
+    async def _relabel(self, namespace: str, name: str, revision: str) -> None:
+        body = {"metadata": {"labels": {REVISION: revision}}}
+        await self._client.patch(PODS, body, name, namespace)
+        self.writes += 1
+
+    async def evict(self, evictions: Iterable[Eviction], roles: Container[str]) -> dict[str, str]:
+        """Evict pods of roles whose orders have been applied. Returns what refused it, by role."""
         refusals: dict[str, str] = {}
-        for eviction in driven.evict:
+        for eviction in evictions:
             if eviction.role in refusals or eviction.role not in roles:
                 continue
+            name = eviction.pod.metadata.name
             try:
                 await self._evict(eviction)
             except (NotFound, Conflict):
-                continue  # it has gone, or come back as another
+                continue  # it is gone, or another pod has its name
             except TooManyRequests as error:
-                meta = eviction.pod.metadata
-                refusals[eviction.role] = f"a budget of pod {meta.name}: {error.status.message}"
-            except ApiError as error:  # two PodDisruptionBudgets, somebody's webhook
-                meta = eviction.pod.metadata
-                refusals[eviction.role] = f"the eviction of pod {meta.name}: {error}"
+                refusals[eviction.role] = f"a budget of pod {name}: {error.status.message}"
+            except ApiError as error:  # such as two PodDisruptionBudgets, or another webhook
+                refusals[eviction.role] = f"the eviction of pod {name}: {error}"
         return refusals
 
     async def _evict(self, eviction: Eviction) -> None:
-        meta = eviction.pod.metadata
-        if not eviction.deployment and not is_held(eviction.pod):
-            # Asked before it is held: a pod that stays must not be touched again and again.
+        if eviction.deployment:
+            await self._evict_remembered(eviction.pod, eviction.deployment)
+        else:
+            await self._evict_held(eviction.pod)
+        self.writes += 1
+
+    async def _evict_held(self, pod: Pod) -> None:
+        meta = pod.metadata
+        if not is_held(pod):
+            # A dry run first: a pod that stays must not be written again and again.
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid, dry_run=True)
             body = {"metadata": {"uid": meta.uid, "finalizers": [HELD]}}
             await self._client.patch(
                 PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC
             )
             self.writes += 1
-        known = meta.uid in self.evicted(eviction.deployment)
-        if eviction.deployment:  # also if the answer gets lost
-            self._evicted.setdefault(eviction.deployment, set()).add(meta.uid)
         try:
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
-        except ApiError as error:
-            if not eviction.deployment:
-                await self._let_go(eviction.pod)
-            elif not known and not isinstance(error, NotFound | Conflict):
-                self._evicted[eviction.deployment].discard(meta.uid)
+        except ApiError:
+            await self._let_go(pod)
             raise
-        self.writes += 1
+
+    async def _evict_remembered(self, pod: Pod, deployment: str) -> None:
+        meta = pod.metadata
+        new = self._evicted.add(deployment, meta.uid)  # before the request: its answer may be lost
+        try:
+            await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
+        except (NotFound, Conflict):
+            raise
+        except ApiError:
+            if new:
+                self._evicted.discard(deployment, meta.uid)
+            raise
 
     async def _let_go(self, pod: Pod) -> None:
         if await let_go(self._client, pod):
             self.writes += 1
 
-    async def roll_back(self, group: RoleBasedGroup, name: str) -> bool:
-        meta = group.metadata
-        return await roll_back(
-            self._client, meta.namespace, meta.name, name, generation=meta.generation
-        )
-
 
 async def let_go(client: Client, pod: Pod) -> bool:
-    """Hold a pod no longer. False if it is not there any more."""
+    """Hold a pod no longer. False if it does not exist any more."""
     meta = pod.metadata
     body = {"metadata": {"uid": meta.uid, "$deleteFromPrimitiveList/finalizers": [HELD]}}
     try:
         await client.patch(PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC)
     except (NotFound, Conflict):
         return False
-    return True
-
-
-GROUPS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
-
-
-async def roll_back(
-    client: Client, namespace: str, group: str, revision: str, *, generation: int | None = None
-) -> bool:
-    """Give a group the templates of one of its revisions. False if it has them already, or if it is
-    of another generation than the given one: it was edited since this was decided."""
-    stored = await client.get(REVISIONS, revision, namespace)
-    live: dict[str, Any] = await client.get(GROUPS, group, namespace)
-    if generation not in (None, live["metadata"]["generation"]):
-        return False
-    spec = restored(live["spec"], stored.data)
-    if spec == live["spec"]:
-        return False
-    patch = [
-        {
-            "op": "replace",  # not test: what has changed since is a conflict, and nothing invalid
-            "path": "/metadata/resourceVersion",
-            "value": live["metadata"]["resourceVersion"],
-        },
-        {"op": "replace", "path": "/spec/roles", "value": spec["roles"]},
-    ]
-    await client.patch(GROUPS, patch, group, namespace, type=PatchType.JSON)
     return True

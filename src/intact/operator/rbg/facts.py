@@ -1,92 +1,141 @@
-"""What is there of a role: its workloads, and what a rollout needs to know about them."""
+"""Reads what is there of a RoleBasedGroup, once for a reconcile, into frozen facts.
 
-from collections.abc import Callable
+Three sources: the stores; the applier's last answers, which may be ahead of the stores; and the
+evicted pods that Deployments have not been lowered by yet.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from intact.model.rbg import RoleBasedGroup
+from intact.model.pod_state import is_terminating
+from intact.model.rbg import BatchProgress, Coordination, RoleBasedGroup
 from intact.model.role_workload import RoleWorkload
-from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.resources import LEADER_WORKER_SETS, WORKLOADS
 from intact.operator.rbg.server_side_apply import Applier
 from intact.operator.rbg.stores import RbgStores
-from intact.rollout.names import ROLE, role_revision_label, workload_name
-from intact.rollout.orders import RoleFacts, WorkloadFacts, WorkloadOrder
-from intact.rollout.status import Work
+from intact.rollout.batch_progress import batch_progress
+from intact.rollout.batches import count
+from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, of_type
+from intact.rollout.facts import RoleFacts, WorkloadFacts
+from intact.rollout.names import ROLE, role_revision_label
+from intact.rollout.revisions import role_hashes
+
+_Workloads = Mapping[str, list[tuple[str, RoleWorkload]]]
+"""By role, its workloads with their kinds."""
 
 
+@dataclass(frozen=True, slots=True)
 class RbgFacts:
-    def __init__(
-        self,
-        stores: RbgStores,
-        applier: Applier,
-        moves: RbgEvictions,
-        *,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._stores = stores
-        self._applier = applier
-        self._moves = moves
-        self._now = now
+    roles: Mapping[str, RoleFacts]
+    batches: Mapping[str, BatchProgress]
+    """By coordination."""
 
-    def workloads(self, group: RoleBasedGroup, role: str) -> list[tuple[str, RoleWorkload]]:
-        """The role's workloads that are there, with their kinds."""
-        found = []
-        for kind, reflector in self._stores.workloads.items():
-            for one in self._stores.owned(reflector, group):
-                if one.metadata.labels.get(ROLE) == role:
-                    meta = one.metadata
-                    newest = self._applier.newest(WORKLOADS[kind], one, meta.namespace, meta.name)
-                    found.append((kind, newest or one))
-        return found
 
-    def of(self, group: RoleBasedGroup, work: Work) -> RoleFacts:
-        label = role_revision_label(work.role.name)
-        workloads = [
-            WorkloadFacts(
-                name=one.metadata.name,
-                uid=one.metadata.uid,
-                replicas=1 if one.spec.replicas is None else one.spec.replicas,
-                revision=one.metadata.labels.get(label, ""),
-                partition=one.spec.partition,
-                observed=(observed := _is_observed(kind, one)),
-                settled=observed and one.status.current_revision == one.status.update_revision,
-                evicted=self._moves.evicted(one.metadata.uid),
-                short=one.status.short,
-            )
-            for kind, one in self.workloads(group, work.role.name)
-            if kind == work.role.workload.kind and one.metadata.deletion_timestamp is None
-        ]
-        return RoleFacts(work.role, work.now, work.revision, work.pods, workloads, now=self._now())
+def read_facts(
+    stores: RbgStores,
+    applier: Applier,
+    group: RoleBasedGroup,
+    wanted: Mapping[str, int],
+    evicted: Mapping[str, frozenset[str]],
+    now: datetime,
+) -> RbgFacts:
+    """`wanted` are the replicas that each role should have, `evicted` the pods by which Deployments
+    have to be lowered."""
+    roles = {role.name: role for role in group.spec.roles}
+    pods = {name: stores.pods_of(group, name) for name in roles}
+    workloads = _read_workloads(stores, applier, group)
+    desired = dict(wanted)
+    in_batches: dict[str, int] = {}
+    batches: dict[str, BatchProgress] = {}
+    for each in of_type(group.spec, AFFINITY_SCHEDULING):
+        released = _released(group, each, workloads)
+        found = batches[each.name] = batch_progress(each, roles, wanted, pods, released)
+        for name, ratio in batching(each).ratios.items():
+            desired[name] = found.started * ratio
+            in_batches[name] = found.total * ratio
+    hashes = role_hashes(group)
+    facts = {
+        name: RoleFacts(
+            role=role,
+            desired=desired[name],
+            revision=hashes[name],
+            pods=pods[name],
+            workloads=[
+                _workload_facts(name, kind, one, evicted.get(one.metadata.uid, frozenset()))
+                for kind, one in workloads[name]
+                if kind == role.workload.kind and not is_terminating(one)
+            ],
+            now=now,
+            size_in_batches=in_batches.get(name),
+            is_made=bool(workloads[name]),
+        )
+        for name, role in roles.items()
+    }
+    return RbgFacts(facts, batches)
 
-    def order(self, group: RoleBasedGroup, work: Work) -> WorkloadOrder:
-        """Of a role that updates by itself. A Deployment keeps the name that a coordinated rollout
-        has left it with."""
-        found = self.of(group, work).workloads
-        names = [one.name for one in sorted(found, key=lambda one: one.revision != work.revision)]
-        name = workload_name(group.metadata.name, work.role.name)
-        if names and name not in names:
-            name = names[0]
-        return WorkloadOrder(name, work.role, work.revision, work.now)
 
-    def is_ready(self, group: RoleBasedGroup, work: Work) -> bool:
-        """A workload that nobody has looked at yet is not ready, whatever its counters say. Of one
-        that comes in batches the present ones count: the next may wait for who is asking."""
-        workloads = self.of(group, work).workloads
-        if not workloads or not all(one.observed for one in workloads):
-            return False
-        return work.status().ready_replicas >= work.now
+def with_answer(facts: RoleFacts, answer: RoleWorkload) -> RoleFacts:
+    """The facts after the API server has answered a write of one of the role's workloads. A
+    workload that was just created stays unknown until the store has it."""
+    name, kind = facts.role.name, facts.role.workload.kind
+    return replace(
+        facts,
+        workloads=[
+            _workload_facts(name, kind, answer, one.evicted)
+            if one.uid == answer.metadata.uid
+            else one
+            for one in facts.workloads
+        ],
+    )
 
-    def can_spare(self, group: RoleBasedGroup, work: Work, names: list[str]) -> bool:
-        """Whether the workloads of these names serve without the role's others."""
-        kept = [one for one in self.of(group, work).workloads if one.name in names]
-        updated = work.status().updated_ready_replicas
-        return bool(kept) and all(one.observed for one in kept) and updated >= work.now
+
+def _read_workloads(stores: RbgStores, applier: Applier, group: RoleBasedGroup) -> _Workloads:
+    found: dict[str, list[tuple[str, RoleWorkload]]] = {role.name: [] for role in group.spec.roles}
+    for kind, reflector in stores.workloads.items():
+        for one in stores.owned(reflector, group):
+            meta = one.metadata
+            if (role := meta.labels.get(ROLE, "")) in found:
+                newest = applier.newest(WORKLOADS[kind], one, meta.namespace, meta.name)
+                found[role].append((kind, newest or one))
+    return found
+
+
+def _workload_facts(
+    role: str, kind: str, workload: RoleWorkload, evicted: frozenset[str]
+) -> WorkloadFacts:
+    meta, spec, status = workload.metadata, workload.spec, workload.status
+    observed = _is_observed(kind, workload)
+    return WorkloadFacts(
+        name=meta.name,
+        uid=meta.uid,
+        replicas=1 if spec.replicas is None else spec.replicas,
+        revision=meta.labels.get(role_revision_label(role), ""),
+        partition=spec.partition,
+        observed=observed,
+        settled=observed and status.current_revision == status.update_revision,
+        evicted=evicted,
+        short=status.short,
+    )
 
 
 def _is_observed(kind: str, workload: RoleWorkload) -> bool:
-    """Whether its controller has seen its present spec. Older ones of LeaderWorkerSets do not say:
-    their pods have to."""
+    """Whether its controller has seen its present spec. Older controllers of LeaderWorkerSets do
+    not report it: there, only the pods can tell."""
     seen = workload.status.observed_generation
     if kind == LEADER_WORKER_SETS.kind and not seen:
         return True
     return seen >= workload.metadata.generation
+
+
+def _released(group: RoleBasedGroup, coordination: Coordination, workloads: _Workloads) -> int:
+    """Batches that were started. The status may lag: the workloads of all roles are scaled before
+    the status is stored, so their replicas count as well."""
+    before = group.status.coordination_named(coordination.name)
+    stored = before.batches.started if before and before.batches else 0
+    ratios = batching(coordination).ratios
+    scaled = {
+        name: max((one.spec.replicas or 0 for _, one in workloads[name]), default=0)
+        for name in ratios
+    }
+    return max(stored, count(scaled, ratios))

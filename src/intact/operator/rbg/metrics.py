@@ -1,4 +1,4 @@
-"""What `/metrics` shows of groups, read from their status and from the parts at each scrape."""
+"""What `/metrics` shows of RoleBasedGroups, read from their status at each scrape."""
 
 from collections.abc import Iterable
 
@@ -8,30 +8,34 @@ from intact.operator.rbg.controller import RbgController
 from intact.operator.rbg.rollout_metrics import metrics_of_rollouts
 
 
-def metrics_of_rbgs(replica: RbgController) -> Iterable[Metric]:
-    yield from _of_roles(replica)
-    yield from metrics_of_rollouts(replica.stores.groups.store, replica.rollouts)
+def metrics_of_rbgs(controller: RbgController) -> Iterable[Metric]:
+    yield from _of_roles(controller)
+    yield from metrics_of_rollouts(controller.stores.groups.store, controller.rollouts)
     yield CounterMetricFamily(
         "intact_rbg_writes",
-        "Requests of the groups' controller that write.",
-        value=replica.reconciler.writes,
+        "Write requests of the RoleBasedGroup controller.",
+        value=controller.reconciler.writes,
     )
 
 
-def _of_roles(replica: RbgController) -> Iterable[Metric]:
+def _of_roles(controller: RbgController) -> Iterable[Metric]:
     labels = ["namespace", "group", "role"]
     desired = GaugeMetricFamily(
-        "intact_rbg_role_desired_replicas", "Replicas that there should be.", labels=labels
+        "intact_rbg_role_desired_replicas",
+        "Replicas that a role of a RoleBasedGroup should have.",
+        labels=labels,
     )
     ready = GaugeMetricFamily(
-        "intact_rbg_role_ready_replicas", "Replicas that are ready.", labels=labels
+        "intact_rbg_role_ready_replicas",
+        "Ready replicas of a role of a RoleBasedGroup.",
+        labels=labels,
     )
     updated = GaugeMetricFamily(
         "intact_rbg_role_updated_replicas",
-        "Ready replicas that run the present template.",
+        "Ready replicas of a role of a RoleBasedGroup that run its present template.",
         labels=labels,
     )
-    for group in replica.stores.groups.store:
+    for group in controller.stores.groups.store:
         meta = group.metadata
         for role in group.status.role_statuses:
             key = [meta.namespace, meta.name, role.name]

@@ -1,5 +1,5 @@
-"""The objects that a group owns, as they should be. Applied by the server, so what is not said here
-is left to others."""
+"""The objects that a RoleBasedGroup owns, as they should be. They are applied by the API server, so
+other clients may set the fields that are not here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,15 @@ import msgspec
 
 from intact.kube.resources import RBGS, SCALING_ADAPTERS, Resource
 from intact.model.amounts import resolve
-from intact.model.rbg import Role, RoleBasedGroup, RolePort, RoleRollingUpdate
+from intact.model.rbg import (
+    DEPLOYMENT,
+    LEADER_WORKER_SET,
+    STATEFUL_SET,
+    Role,
+    RoleBasedGroup,
+    RolePort,
+    RoleRollingUpdate,
+)
 from intact.model.role_workload import RoleWorkload
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg.templates import leader_and_worker, pod_template
@@ -29,7 +37,6 @@ from intact.rollout.names import (
     workload_name,
 )
 from intact.rollout.orders import WorkloadOrder
-from intact.rollout.validation import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, kind_of
 
 Json = dict[str, Any]
 
@@ -46,7 +53,7 @@ def owner_reference(group: RoleBasedGroup) -> Json:
 
 
 def group_labels(group: RoleBasedGroup) -> dict[str, str]:
-    """On what belongs to the group and to no role of it."""
+    """Labels on what belongs to the RoleBasedGroup and to none of its roles."""
     meta = group.metadata
     return {GROUP: meta.name, GROUP_KEY: group_key(meta.namespace, meta.name)}
 
@@ -73,8 +80,8 @@ def role_labels(group: RoleBasedGroup, role: str) -> dict[str, str]:
 def workload(
     group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload | None, desired: int
 ) -> Json:
-    """`live` is the workload that is there: what cannot change keeps its value. Raises
-    `PatchError` if the role's patches cannot be applied."""
+    """`live` is the existing workload: immutable fields keep its values. Raises `PatchError` if the
+    role's patches cannot be applied."""
     role = order.role
     resource = WORKLOADS[role.workload.kind]
     own = {
@@ -88,12 +95,13 @@ def workload(
         STATEFUL_SET: _stateful_set,
         DEPLOYMENT: _deployment,
         LEADER_WORKER_SET: _leader_worker_set,
-    }[kind_of(role)](group, order, live)
+    }[role.kind](group, order, live)
     return body
 
 
 def _pod_labels(group: RoleBasedGroup, order: WorkloadOrder) -> dict[str, str]:
-    """Beside those that all pods of a role have. The batch itself is given at creation."""
+    """Labels in addition to those that all pods of a role have. A pod gets its batch when it is
+    created."""
     batches = coordination_of(group.spec, order.role.name, AFFINITY_SCHEDULING)
     if batches is None:
         return order.labels
@@ -194,7 +202,7 @@ def _leader_worker_set(
 
 
 def service(group: RoleBasedGroup, role: Role) -> Json:
-    """In front of the role's pods; those of a StatefulSet find each other before they are ready."""
+    """In front of the role's pods. Pods of a StatefulSet find each other before they are ready."""
     body = _object(
         SERVICES,
         group,
@@ -205,7 +213,7 @@ def service(group: RoleBasedGroup, role: Role) -> Json:
         "clusterIP": "None",
         "selector": _selector(group, role)["matchLabels"],
     }
-    if kind_of(role) == STATEFUL_SET:
+    if role.kind == STATEFUL_SET:
         body["spec"]["publishNotReadyAddresses"] = True
     if role.service_ports:
         body["spec"]["ports"] = [_service_port(port) for port in role.service_ports]
@@ -228,12 +236,12 @@ def _port_name(port: RolePort) -> str:
 
 
 def has_service(role: Role) -> bool:
-    """A LeaderWorkerSet makes its own."""
-    return kind_of(role) != LEADER_WORKER_SET
+    """A LeaderWorkerSet creates its own Service."""
+    return role.kind != LEADER_WORKER_SET
 
 
 def config_map(group: RoleBasedGroup, sizes: Mapping[str, int]) -> Json:
-    """The addresses of all roles, for all pods: mounted, so that scaling restarts nobody."""
+    """The addresses of all roles, for all pods: mounted, so that scaling restarts no pod."""
     body = _object(CONFIG_MAPS, group, group.metadata.name, group_labels(group))
     config = {
         "group": {
@@ -252,9 +260,9 @@ def config_map(group: RoleBasedGroup, sizes: Mapping[str, int]) -> Json:
 
 def _addresses(group: str, role: Role, size: int) -> Json:
     name = workload_name(group, role.name)
-    if kind_of(role) == DEPLOYMENT:
+    if role.kind == DEPLOYMENT:
         return {"size": size, "address": service_name(group, role.name), "instances": []}
-    domain = name if kind_of(role) == LEADER_WORKER_SET else service_name(group, role.name)
+    domain = name if role.kind == LEADER_WORKER_SET else service_name(group, role.name)
     ports = {_port_name(port).lower().replace("-", "_"): port.port for port in role.service_ports}
     instances: list[Json] = []
     for ordinal in range(size):

@@ -1,13 +1,14 @@
-"""Gives a pod its batch as it is created: a label, affinity to its own batch, and anti-affinity to
-all others of its coordination.
+"""Gives a pod its batch when it is created: a label, affinity to its own batch, and anti-affinity
+to all other batches of its coordination.
 
-A template cannot say this, for it is the same for all pods. The anti-affinity makes a node hold one
-batch: pods of another one that is being placed, or that found no place, would take the room in
-which a batch's own pods must come back. A domain of many nodes, such as a zone, is only preferred
-to be a batch's own. The registration sends only pods of such roles here.
+A template cannot do this, because it is the same for all pods. The anti-affinity keeps a node for
+one batch: otherwise pods of another batch could take the room in which a batch's own pods must come
+back. For a domain of many nodes, such as a zone, it is only a preference. The webhook registration
+sends only pods of roles in batches here.
 
-Pods with an ordinal have their batch by it. A Deployment's pods take the first batch that is short
-of one; two servers may choose the same at once, and the controller then evicts the one too many.
+A pod with an ordinal gets its batch from the ordinal. A Deployment's pod gets the first batch that
+is short of one. Two servers may choose the same batch at once; then the controller evicts the
+surplus pod.
 """
 
 import asyncio
@@ -20,21 +21,21 @@ from intact.kube.resources import RBGS
 from intact.model.admission import AdmissionResponse, read_request
 from intact.model.base import View
 from intact.model.pod import Pod
-from intact.model.rbg import Coordination, Role, RoleBasedGroup
+from intact.model.rbg import DEPLOYMENT, Coordination, Role, RoleBasedGroup
 from intact.operator.rbg.stores import RbgStores
 from intact.operator.webhook.responses import ALLOWED, patched
 from intact.rollout.batch_progress import pods_in_batches
+from intact.rollout.batches import batch_of
 from intact.rollout.coordinations import batching
 from intact.rollout.names import BATCH, BATCHED, GROUP, GROUP_KEY, ROLE, group_key
-from intact.rollout.replicas import GROUP_INDEX, POD_INDEX
-from intact.rollout.validation import DEPLOYMENT, kind_of
+from intact.rollout.replicas import POD_INDEX, ordinal_of
 
 Json = dict[str, Any]
 
 _GIVEN_FOR = 30.0
-"""Seconds for which a place counts as taken whose pod has not been seen yet."""
+"""Seconds for which a place counts as taken while the store has not seen its pod."""
 _Place = tuple[str, str, str, str]
-"""Namespace, group, role and batch."""
+"""Namespace, RoleBasedGroup, role and batch."""
 _NODE = "kubernetes.io/hostname"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -67,7 +68,7 @@ class Placement:
         stores.pods.store.subscribe(self._seen)
 
     def _seen(self, old: Pod | None, new: Pod | None) -> None:
-        """A pod that is in the store need not be remembered any more."""
+        """The store has the pod now: forget its place."""
         if old is not None or new is None or BATCHED not in new.metadata.labels:
             return
         labels = new.metadata.labels
@@ -77,24 +78,22 @@ class Placement:
             given.pop(0)
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
-        """Answer one AdmissionReview. Raises where it cannot tell: the pod's controller tries
-        again."""
+        """Answer one AdmissionReview. Raises if the batch is unknown: the pod's controller
+        retries."""
         request = read_request(raw)
         pod = _POD.decode(request.object)
         labels = pod.metadata.labels
         group = await self._group(request.namespace, labels.get(GROUP, ""))
-        coordination = next(
-            (one for one in group.spec.coordination if one.name == labels[BATCHED]), None
-        )
-        role = next((one for one in group.spec.roles if one.name == labels.get(ROLE)), None)
+        coordination = group.spec.coordination_named(labels[BATCHED])
+        role = group.spec.role(labels.get(ROLE, ""))
         if coordination is None or role is None:
-            return ALLOWED  # of a template that is on its way out
+            return ALLOWED  # of a template that is being replaced
         number = self._batch(group, role, coordination, pod, keep=not request.dry_run)
-        patch = _patch(group, coordination, pod, number, costs=kind_of(role) == DEPLOYMENT)
+        patch = _patch(group, coordination, pod, number, costs=role.kind == DEPLOYMENT)
         return patched(patch)
 
     async def _group(self, namespace: str, name: str) -> RoleBasedGroup:
-        """The store may be behind, or not be there at all on a replica that has just started."""
+        """The store may lag, or be empty in a process that has just started."""
         found = self._stores.group((namespace, name))
         return await self._client.get(RBGS, name, namespace) if found is None else found
 
@@ -108,8 +107,8 @@ class Placement:
         keep: bool,
     ) -> int:
         ratio = batching(coordination).ratios[role.name]
-        if kind_of(role) != DEPLOYMENT:
-            return ordinal_of(pod.metadata.labels, pod.metadata.name) // ratio
+        if role.kind != DEPLOYMENT:
+            return batch_of(_ordinal(pod), ratio)
         now = asyncio.get_running_loop().time()
         have = pods_in_batches(self._stores.pods_of(group, role.name), BATCH + coordination.name)
         number = 0
@@ -124,13 +123,13 @@ class Placement:
         return number
 
 
-def ordinal_of(labels: dict[str, str], name: str) -> int:
-    """Of a StatefulSet's pod, or the replica of a LeaderWorkerSet, whose leaders have it only in
-    their name when they come here."""
-    index = labels.get(GROUP_INDEX) or labels.get(POD_INDEX) or name.rpartition("-")[2]
-    if not index.isdigit():
-        raise ValueError(f"pod {name} has no ordinal: {POD_INDEX} is {index!r}")
-    return int(index)
+def _ordinal(pod: _NewPod) -> int:
+    name, labels = pod.metadata.name, pod.metadata.labels
+    ordinal = ordinal_of(labels, name)
+    if ordinal is None:
+        index = labels.get(POD_INDEX)
+        raise ValueError(f"pod {name} has no ordinal: its label {POD_INDEX} is {index!r}")
+    return ordinal
 
 
 def _patch(
@@ -146,7 +145,7 @@ def _patch(
         },
     ]
     if costs:
-        # So that a smaller Deployment loses its last batch.
+        # So that a Deployment that is scaled down loses its last batch.
         if not pod.metadata.annotations:
             patch.append({"op": "add", "path": "/metadata/annotations", "value": {}})
         path = f"/metadata/annotations/{_escaped(_DELETION_COST)}"
@@ -161,7 +160,7 @@ def _escaped(key: str) -> str:
 def affinity_of(
     group: RoleBasedGroup, coordination: Coordination, own_affinity: Json | None, number: int
 ) -> Json:
-    """The pod's own affinity, and ours."""
+    """The pod's own affinity, and that of its batch."""
     label, topology = BATCH + coordination.name, batching(coordination).topology_key
     whose = {GROUP_KEY: group_key(group.metadata.namespace, group.metadata.name)}
     own = {"matchLabels": {**whose, label: str(number)}}

@@ -1,49 +1,63 @@
-"""The leader's work on groups: make what a group owns be as its spec says, and say how far it is.
+"""The leader's work on RoleBasedGroups: make what a RoleBasedGroup owns match its spec, and report
+how far it is.
 
-Level-triggered: a reconcile looks at what is there and goes on from it, whatever happened before.
-Its steps are modules of their own: scaling, revisions, the rollout plan, apply, moves of pods,
-clean-up, batches put right, reporting.
+Level-triggered: a reconcile reads what is there and continues from it, whatever happened before. It
+passes frozen values from step to step, in this order:
+
+| step | in | out |
+|---|---|---|
+| `scaling` | the RoleBasedGroup | replicas that each role should have |
+| `revisions` | its templates | the name of their revision |
+| `facts` | stores, own writes, evicted pods | `RoleFacts`, `BatchProgress` |
+| `rollout.rolling_update` | facts, history | a `RolloutStep` for each coordination |
+| `apply` | facts, orders | `Applied`: facts with answers, waiting roles, problems |
+| `evictions`, `rollback` | steps | refusals by role |
+| `cleanup`, `revisions`, `batch_repair` | what was applied | refusals |
+| `reporting`, `scaling` | all of these | the status |
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import ApiError, Conflict
+from intact.kube.errors import Conflict
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue
 from intact.kube.resources import Resource
-from intact.kube.store import Key
+from intact.kube.store import Key, key_of
+from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
-from intact.model.rbg import BatchProgress, Coordination, RoleBasedGroup, RoleProgress
-from intact.operator.rbg.apply import RbgApply
+from intact.model.rbg import RoleBasedGroup, RoleProgress
+from intact.operator.rbg.apply import Applied, RbgApply
 from intact.operator.rbg.batch_repair import BatchRepair
 from intact.operator.rbg.cleanup import RbgCleanup
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.evictions import RbgEvictions
-from intact.operator.rbg.facts import RbgFacts
+from intact.operator.rbg.evictions import EvictedPods, RbgEvictions
+from intact.operator.rbg.facts import read_facts
 from intact.operator.rbg.reporting import RbgReporting
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
-from intact.operator.rbg.revisions import RbgRevisions, role_hashes
+from intact.operator.rbg.revisions import RbgRevisions
+from intact.operator.rbg.rollback import roll_back_stalled
 from intact.operator.rbg.scaling import RbgScaling, Scaled
 from intact.operator.rbg.server_side_apply import Applier, Owned, TooSoon
 from intact.operator.rbg.stores import RbgStores
-from intact.rollout.batch_progress import batch_progress
-from intact.rollout.coordinations import AFFINITY_SCHEDULING, ROLLING_UPDATE, batching, of_type
-from intact.rollout.orders import RolloutStep, WorkloadOrder
+from intact.operator.rbg.written import WrittenGroups
+from intact.rollout.coordinations import ROLLING_UPDATE, of_type
+from intact.rollout.facts import RoleFacts
+from intact.rollout.orders import RolloutStep, WorkloadOrder, own_order
 from intact.rollout.progress import refused
-from intact.rollout.rolling_update import drive
-from intact.rollout.status import Work, invalid, state_before
-from intact.rollout.validation import unworkable
+from intact.rollout.rolling_update import next_step
+from intact.rollout.status import invalid, next_status, role_status
+from intact.rollout.validation import in_words, unworkable
 
 log = logging.getLogger(__name__)
 
 GATHER = 0.05
 """Seconds for which events are gathered."""
 _ASK_AGAIN = 2.0
-"""Seconds after which it is tried again where a budget or somebody else's object is in the way."""
+"""Seconds until the next try, after a refusal by a budget, a policy or another owner's object."""
 
 
 class RbgReconciler:
@@ -57,24 +71,23 @@ class RbgReconciler:
         leads: Callable[[], bool],
         queue: Queue[Key],
     ) -> None:
+        self._client = client
         self._stores = stores
         self._events = RbgEvents(events)
         self._now = now
         self._leads = leads
         self._queue = queue
+        # The three that remember: what was written, and which pods were evicted.
         self._applier = Applier(client)
+        self._written = WrittenGroups(stores)
+        self._evicted = EvictedPods()
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
-        self._moves = RbgEvictions(client)
-        self._facts = RbgFacts(stores, self._applier, self._moves, now=now)
-        self._apply = RbgApply(
-            stores, self._applier, self._facts, self._events, ask_again=self._ask_again
-        )
-        self._cleanup = RbgCleanup(client, stores, self._facts, self._events)
-        self._batch_repair = BatchRepair(client, self._events, ask_again=self._ask_again)
-        self._reporting = RbgReporting(
-            client, stores, self._scaling, self._events, now=now, leads=leads
-        )
+        self._evictions = RbgEvictions(client, self._evicted)
+        self._apply = RbgApply(stores, self._applier, self._events)
+        self._cleanup = RbgCleanup(client, stores, self._events)
+        self._batch_repair = BatchRepair(client, self._events)
+        self._reporting = RbgReporting(client, self._written, self._events, leads=leads)
         for resource in WORKLOADS.values():
             stores.workloads[resource.kind].store.subscribe(self._forget(resource))
         stores.services.store.subscribe(self._forget(SERVICES))
@@ -82,12 +95,12 @@ class RbgReconciler:
 
     @property
     def writes(self) -> int:
-        """Requests that write, of whatever kind."""
+        """Requests that write, of all kinds."""
         parts = (
             self._applier,
             self._revisions,
             self._scaling,
-            self._moves,
+            self._evictions,
             self._cleanup,
             self._batch_repair,
             self._reporting,
@@ -98,176 +111,158 @@ class RbgReconciler:
         def changed(old: Owned | None, new: Owned | None) -> None:
             if new is None and old is not None:
                 self._applier.gone(resource, old.metadata.namespace, old.metadata.name)
-                self._moves.forget(old.metadata.uid)
+                self._evicted.forget(old.metadata.uid)
 
         return changed
 
     def take_over(self) -> None:
-        """Others may have led meanwhile: what was done before is in the stores."""
-        self._moves.forget_all()
+        """Another process may have led meanwhile: what was evicted before is in the stores."""
+        self._evicted.forget_all()
 
     def mark(self, key: Key) -> None:
-        """Something about the group has changed: look at it soon."""
+        """Something of the RoleBasedGroup has changed: reconcile it soon."""
         self._queue.add_after(key, GATHER)
-
-    def _ask_again(self, key: Key) -> None:
-        self._queue.add_after(key, _ASK_AGAIN)
 
     async def reconcile(self, key: Key) -> None:
         if not self._leads():
             return
-        group = self._reporting.group(key)
-        if group is None or is_terminating(group) or unworkable(group):
-            await self._moves.let_go(self._stores.pods_in(key))
+        group = self._written.newest(key)
         if group is None or is_terminating(group):
-            return  # the garbage collector takes what it owns
+            # The garbage collector deletes what it owns.
+            await self._evictions.let_go(self._stores.pods_in(key))
+            return
         try:
-            await self._reconcile(group)
+            if errors := unworkable(group):
+                await self._evictions.let_go(self._stores.pods_in(key))
+                await self._reporting.write(group, invalid(group, in_words(errors), self._now()))
+            else:
+                await self._reconcile(group)
         except Conflict:
             self.mark(key)
         except TooSoon as error:
-            log.warning("group %s/%s: %s", *key, error)
-            self._ask_again(key)
+            log.warning("RoleBasedGroup %s/%s: %s", *key, error)
+            self._queue.add_after(key, _ASK_AGAIN)
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
-        if errors := unworkable(group):
-            text = "; ".join(str(error) for error in errors)
-            return await self._reporting.write(group, invalid(group, text, self._now()))
         scaled = await self._scaling.agree(group)
+        if self._was_scaled(group, scaled):
+            return  # its own change brings it back
+        revision = await self._keep_revision(group)
+        facts = read_facts(
+            self._stores,
+            self._applier,
+            group,
+            {name: one.replicas for name, one in scaled.items()},
+            self._evicted.by_deployment(),
+            self._now(),
+        )
+        steps, blocked = self._next_steps(group, facts.roles)
+        orders = _orders(group, facts.roles, steps.values(), blocked)
+        for uid in (uid for step in steps.values() for uid in step.settled):
+            self._evicted.forget(uid)
+        applied = await self._apply.apply(group, facts.roles, orders, blocked)
+        await self._evictions.let_go(self._free(group, applied, steps.values()))
+        # A refusal holds up nothing else; the queue retries it with backoff.
+        refusals = [one.error for one in scaled.values() if one.error is not None]
+        again = bool(blocked or applied.problems or applied.kind_missing)
+        rollouts: dict[str, dict[str, RoleProgress]] = {}
+        for name, step in steps.items():
+            refused_roles, try_again = await self._follow(group, step, applied)
+            refusals += await self._evictions.relabel(group.metadata.namespace, step.relabel)
+            rollouts[name] = refused(step.progress, refused_roles)
+            again |= try_again
+        coordinated = {role for step in steps.values() for role in step.orders}
+        refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
+        refusals += await self._revisions.trim(group)
+        again |= await self._batch_repair.put_right(group, facts.roles, facts.batches)
+        if again:
+            self._queue.add_after(key_of(group), _ASK_AGAIN)
+        roles = [
+            role_status(one, applied.waiting.get(name, "")) for name, one in facts.roles.items()
+        ]
+        status = next_status(
+            group, roles, rollouts, facts.batches, revision, applied.problems, self._now()
+        )
+        await self._reporting.write(group, status)
+        for role, one in zip(group.spec.roles, roles, strict=True):
+            await self._scaling.report(group, role, scaled[role.name], one.replicas)
+        if refusals:
+            raise refusals[0]
+
+    def _was_scaled(self, group: RoleBasedGroup, scaled: Mapping[str, Scaled]) -> bool:
+        """Whether the RoleBasedGroup itself was just written, for one of its adapters."""
         for role, one in scaled.items():
             if one.changed is not None:
-                message = f"role {role} is scaled to {one.replicas} by its adapter"
+                message = f"the scaling adapter sets role {role} to {one.replicas} replicas"
                 self._events.say(group, "Normal", "RoleScaled", message)
-                self._reporting.remember(one.changed)
-                return None  # the group's own change brings us back
+                self._written.remember(one.changed)
+                return True
+        return False
+
+    async def _keep_revision(self, group: RoleBasedGroup) -> str:
         revision, is_new = await self._revisions.keep(group)
         if is_new:
-            self._events.say(
-                group, "Normal", "RevisionCreated", f"its templates are {revision} now"
-            )
-        works, batches = self._works(group, scaled)
-        driven = self._drive_all(group, works)
-        coordinated = _orders(driven.values())
-        self._moves.settle(driven.values())
-        problems = await self._apply.apply(group, works, coordinated)
-        progress: dict[str, dict[str, RoleProgress]] = {}
-        # What could not be applied must not be taken for granted.
-        applied = {role for role, work in works.items() if not work.message}
-        unapplied = [work for work in works.values() if work.message]
-        await self._let_go(group, unapplied, driven.values())
-        # What is refused of one thing holds up no other; it is tried again later and later.
-        failures = [one.error for one in scaled.values() if one.error is not None]
-        for name, each_driven in driven.items():
-            refusals = await self._follow(group, each_driven, applied)
-            failures += await self._moves.relabel(group, each_driven)
-            progress[name] = refused(each_driven.progress, refusals)
-        failures += await self._cleanup.clean_up(group, works, coordinated)
-        failures += await self._revisions.trim(group)
-        await self._batch_repair.put_right(group, works, batches)
-        await self._reporting.report(group, works, progress, batches, scaled, revision, problems)
-        if failures:
-            raise failures[0]
-        return None
+            message = f"the templates are now revision {revision}"
+            self._events.say(group, "Normal", "RevisionCreated", message)
+        return revision
 
-    def _works(
-        self, group: RoleBasedGroup, scaled: Mapping[str, Scaled]
-    ) -> tuple[dict[str, Work], dict[str, BatchProgress]]:
-        """Each role with what it should have, in its batches."""
-        roles = {role.name: role for role in group.spec.roles}
-        pods = {name: self._stores.pods_of(group, name) for name in roles}
-        hashes = role_hashes(group)
-        wanted = {name: one.replicas for name, one in scaled.items()}
-        works = {
-            name: Work(role, wanted[name], wanted[name], hashes[name], pods[name])
-            for name, role in roles.items()
-        }
-        batches = {}
-        for each in of_type(group.spec, AFFINITY_SCHEDULING):
-            progress = batch_progress(each, roles, wanted, pods, self._released(group, each))
-            batches[each.name] = progress
-            for name, ratio in batching(each).ratios.items():
-                works[name].desired = progress.total * ratio
-                works[name].now = progress.started * ratio
-        return works, batches
-
-    def _released(self, group: RoleBasedGroup, coordination: Coordination) -> int:
-        """Batches that have been started, which the workloads of all its roles can tell as well:
-        they are scaled before it is stored."""
-        before = state_before(group, coordination)
-        stored = before.batches.started if before and before.batches else 0
-        scaled = []
-        for name, ratio in batching(coordination).ratios.items():
-            found = (one.spec.replicas or 0 for _, one in self._facts.workloads(group, name))
-            scaled.append(max(found, default=0) // ratio)
-        return max(stored, min(scaled, default=0))
-
-    def _drive_all(
-        self, group: RoleBasedGroup, works: Mapping[str, Work]
-    ) -> dict[str, RolloutStep]:
-        """By coordination. The roles of one that cannot be driven stay as they are."""
-        driven = {}
+    def _next_steps(
+        self, group: RoleBasedGroup, roles: Mapping[str, RoleFacts]
+    ) -> tuple[dict[str, RolloutStep], dict[str, str]]:
+        """By coordination, its next step. By role, why its coordination has none: the role stays as
+        it is."""
+        steps: dict[str, RolloutStep] = {}
+        blocked: dict[str, str] = {}
+        history, now = self._revisions.history(group), self._now()
         for each in of_type(group.spec, ROLLING_UPDATE):
             try:
-                driven[each.name] = self._drive(group, each, works)
+                steps[each.name] = next_step(group, each, roles, history, now)
             except LookupError as error:
                 message = str(error.args[0])
                 self._events.say(group, "Warning", "TemplateMissing", message)
-                self._ask_again((group.metadata.namespace, group.metadata.name))
-                for name in each.roles:
-                    works[name].message = message
-        return driven
+                blocked |= dict.fromkeys(each.roles, message)
+        return steps, blocked
 
-    def _drive(
-        self, group: RoleBasedGroup, coordination: Coordination, works: Mapping[str, Work]
-    ) -> RolloutStep:
-        facts = {name: self._facts.of(group, works[name]) for name in coordination.roles}
-        return drive(group, coordination, facts, self._revisions.history(group), self._now())
-
-    async def _let_go(
-        self, group: RoleBasedGroup, unapplied: Iterable[Work], driven: Iterable[RolloutStep]
-    ) -> None:
-        """The pods that were held until now: their workloads will make them again as they should
-        be, or not at all."""
-        evicted = {one.pod.metadata.uid for each in driven for one in each.evict}
-        to_come = {one.uid for work in unapplied for one in self._facts.of(group, work).workloads}
-        await self._moves.let_go(
-            pod
-            for pod in self._stores.pods_in((group.metadata.namespace, group.metadata.name))
-            if pod.metadata.uid not in evicted
-            and not any(owner.uid in to_come for owner in pod.metadata.owner_references)
-        )
+    def _free(
+        self, group: RoleBasedGroup, applied: Applied, steps: Iterable[RolloutStep]
+    ) -> Iterator[Pod]:
+        """Pods that need not be held any longer: their workloads recreate them as they should be,
+        or not at all. A pod stays held while it is about to be evicted, or while its workload could
+        not be applied."""
+        evicted = {one.pod.metadata.uid for step in steps for one in step.evict}
+        unapplied = {one.uid for name in applied.waiting for one in applied.roles[name].workloads}
+        for pod in self._stores.pods_in(key_of(group)):
+            owners = {owner.uid for owner in pod.metadata.owner_references}
+            if pod.metadata.uid not in evicted and not owners & unapplied:
+                yield pod
 
     async def _follow(
-        self, group: RoleBasedGroup, driven: RolloutStep, applied: set[str]
-    ) -> dict[str, str]:
-        """Returns, by role, which budget is in the way."""
-        key = (group.metadata.namespace, group.metadata.name)
-        refusals = await self._moves.evict(driven, applied)
-        for kind, reason, message in driven.events:
+        self, group: RoleBasedGroup, step: RolloutStep, applied: Applied
+    ) -> tuple[dict[str, str], bool]:
+        """Returns, by role, what refused an eviction; and whether something has to be tried
+        again."""
+        roles = step.orders.keys() - applied.waiting.keys()
+        refused_roles = await self._evictions.evict(step.evict, roles)
+        for kind, reason, message in step.events:
             self._events.say(group, "Warning" if kind == "Warning" else "Normal", reason, message)
-        if refusals:
-            self._ask_again(key)
-        if driven.again_in is not None:
-            self._queue.add_after(key, driven.again_in)
-        if driven.rollback_to:
-            await self._roll_back(group, driven.rollback_to)
-        return refusals
-
-    async def _roll_back(self, group: RoleBasedGroup, revision: str) -> None:
-        try:
-            if not await self._moves.roll_back(group, revision):
-                return
-        except Conflict:
-            raise
-        except ApiError as error:  # the revision is not there any more, a policy forbids it
-            message = f"stalled, and cannot go back to {revision}: {error}"
-            self._events.say(group, "Warning", "RollbackFailed", message)
-            self._ask_again((group.metadata.namespace, group.metadata.name))
-            return
-        message = f"stalled: going back to {revision}"
-        self._events.say(group, "Warning", "RollbackStarted", message)
+        if step.again_in is not None:
+            self._queue.add_after(key_of(group), step.again_in)
+        again = bool(refused_roles)
+        if step.rollback_to:
+            again |= await roll_back_stalled(self._client, self._events, group, step.rollback_to)
+        return refused_roles, again
 
 
-def _orders(driven: Iterable[RolloutStep]) -> dict[str, list[WorkloadOrder]]:
-    """By role."""
-    return {name: orders for each in driven for name, orders in each.orders.items()}
+def _orders(
+    group: RoleBasedGroup,
+    roles: Mapping[str, RoleFacts],
+    steps: Iterable[RolloutStep],
+    blocked: Container[str],
+) -> dict[str, list[WorkloadOrder]]:
+    """By role: from its rollout, or else its own."""
+    coordinated = {name: orders for step in steps for name, orders in step.orders.items()}
+    return {
+        name: coordinated.get(name) or [own_order(group.metadata.name, facts)]
+        for name, facts in roles.items()
+        if name not in blocked
+    }

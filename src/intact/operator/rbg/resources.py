@@ -1,4 +1,4 @@
-"""What a group owns in the API."""
+"""The kinds of objects that a RoleBasedGroup owns."""
 
 from typing import Any
 

@@ -1,28 +1,23 @@
-"""The history of a group's templates, as ControllerRevisions."""
+"""Stores the history of a RoleBasedGroup's templates, as ControllerRevisions."""
 
 from intact.kube.client import Client
-from intact.kube.errors import AlreadyExists, ApiError, NotFound
+from intact.kube.errors import AlreadyExists, ApiError
 from intact.model.rbg import RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
 from intact.operator.rbg.objects import group_labels, owner_reference
+from intact.operator.rbg.refusals import gather_refusals
 from intact.operator.rbg.resources import REVISIONS
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.names import REVISION, ROLE, role_revision_label
-from intact.rollout.orders import template_of
-from intact.rollout.revisions import Revision, group_hash, hash_of, next_number, outlived
-
-
-def role_hashes(group: RoleBasedGroup) -> dict[str, str]:
-    return {role.name: hash_of(template_of(role)) for role in group.spec.roles}
-
-
-def revision_name(group: str, hash: str) -> str:  # noqa: A002 - that is what it is
-    return f"{group}-{hash}"
-
-
-def revision_of(stored: ControllerRevision) -> Revision:
-    meta = stored.metadata
-    return Revision(meta.name, meta.labels.get(REVISION, ""), stored.revision)
+from intact.rollout.revisions import (
+    group_hash,
+    hash_of,
+    next_number,
+    outlived,
+    revision_of,
+    role_hashes,
+    template_of,
+)
 
 
 class RbgRevisions:
@@ -37,10 +32,10 @@ class RbgRevisions:
         return sorted(found, key=lambda one: one.revision)
 
     async def keep(self, group: RoleBasedGroup) -> tuple[str, bool]:
-        """See to it that the present templates are the newest revision. Returns its name, and
-        whether it is new."""
+        """Make the present templates the newest revision. Returns its name, and whether it is
+        new."""
         present = group_hash(role_hashes(group))
-        name = revision_name(group.metadata.name, present)
+        name = f"{group.metadata.name}-{present}"
         known = [revision_of(one) for one in self.history(group)]
         number = next_number(known, present)
         made = False
@@ -73,32 +68,29 @@ class RbgRevisions:
         return True
 
     async def trim(self, group: RoleBasedGroup) -> list[ApiError]:
-        """See to it that there are not too many. Returns why one could not be deleted."""
+        """Delete revisions over the limit that nothing uses. Returns the refusals."""
         stored = self.history(group)
         present = group_hash(role_hashes(group))
-        refusals: list[ApiError] = []
         named = (group.status.current_revision, group.status.update_revision)
         in_use = {present} | {revision_of(one).hash for one in stored if one.metadata.name in named}
-        # Of what runs, the newest revision that has it: an old Deployment needs its template.
+        # The newest revision with each running template: an old Deployment needs its template.
         newest = {
             (role, hash_of(template)): revision_of(one).hash
             for one in stored
             for role, template in one.data.get("roles", {}).items()
         }
         in_use |= {newest[each] for each in self._running(group) if each in newest}
-        for one in outlived(map(revision_of, stored), in_use):
-            try:
-                await self._client.delete(REVISIONS, one.name, group.metadata.namespace)
-            except NotFound:
-                continue
-            except ApiError as error:
-                refusals.append(error)
-                continue
-            self.writes += 1
-        return refusals
+        return await gather_refusals(
+            self._delete(one.name, group.metadata.namespace)
+            for one in outlived(map(revision_of, stored), in_use)
+        )
+
+    async def _delete(self, name: str, namespace: str) -> None:
+        await self._client.delete(REVISIONS, name, namespace)
+        self.writes += 1
 
     def _running(self, group: RoleBasedGroup) -> set[tuple[str, str]]:
-        """Roles and the revisions that their workloads are of."""
+        """Roles, and the hashes of the templates that their workloads have."""
         found = set()
         for reflector in self._stores.workloads.values():
             for one in self._stores.owned(reflector, group):

@@ -1,4 +1,5 @@
-"""What `/metrics` shows of coordinated rollouts, read from the groups' status at each scrape."""
+"""What `/metrics` shows of coordinated rollouts, read from the status of RoleBasedGroups at each
+scrape."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
@@ -25,7 +26,7 @@ def rollouts_of(group: RoleBasedGroup) -> Iterator[CoordinationState]:
 
 
 class RolloutTimes:
-    """When the rollout of each group began, and when it ended."""
+    """When the rollout of each RoleBasedGroup began, and when it ended."""
 
     def __init__(self, groups: Store[RoleBasedGroup], now: Callable[[], datetime]) -> None:
         self.now = now
@@ -49,33 +50,33 @@ class RolloutTimes:
                 self._times[key] = (began or self.now(), None)
 
     def seconds(self) -> Iterator[tuple[list[str], float]]:
-        """By namespace, group and coordination: of the rollout under way, or the last one."""
+        """By namespace, RoleBasedGroup and coordination: of the present or the last rollout."""
         for (key, name), (began, ended) in self._times.items():
             yield [*key, name], ((ended or self.now()) - began).total_seconds()
 
 
 def _since(group: RoleBasedGroup) -> datetime | None:
-    """Of a rollout that began before we looked."""
-    for one in group.status.conditions:
-        if one.type == PROGRESSING and one.status == "True" and one.last_transition_time:
-            return parse_time(one.last_transition_time)
-    return None
+    """Of a rollout that began before this process saw it."""
+    found = group.status.condition(PROGRESSING)
+    if found is None or found.status != "True" or not found.last_transition_time:
+        return None
+    return parse_time(found.last_transition_time)
 
 
 def metrics_of_rollouts(groups: Store[RoleBasedGroup], times: RolloutTimes) -> Iterable[Metric]:
     skew = GaugeMetricFamily(
         "intact_rollout_skew_ratio",
-        "How far the updated and ready fractions of the roles are apart.",
+        "Largest difference between the updated and ready fractions of the roles.",
         labels=LABELS,
     )
     progress = GaugeMetricFamily(
         "intact_rollout_progress_ratio",
-        "Fraction of a role's replicas that is updated and ready.",
+        "Fraction of a role's replicas that are updated and ready.",
         labels=[*LABELS, "role"],
     )
     stalled = GaugeMetricFamily(
         "intact_rollout_stalled_seconds",
-        "Seconds for which a role that is stalled has made no progress; else 0.",
+        "Seconds for which a stalled role has made no progress; 0 if it is not stalled.",
         labels=[*LABELS, "role"],
     )
     for group in groups:
@@ -94,7 +95,7 @@ def metrics_of_rollouts(groups: Store[RoleBasedGroup], times: RolloutTimes) -> I
                 stalled.add_metric([*key, name], seconds)
     duration = GaugeMetricFamily(
         "intact_rollout_duration_seconds",
-        "Duration of the rollout under way, or of the last one.",
+        "Duration of the present rollout, or of the last one.",
         labels=LABELS,
     )
     for key, value in times.seconds():

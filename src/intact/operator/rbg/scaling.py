@@ -1,10 +1,9 @@
-"""The scaling adapters of a group's roles: one for each, for `kubectl scale` and autoscalers.
+"""The scaling adapters of a RoleBasedGroup: one for each role, for `kubectl scale` and autoscalers.
 
-Adapter and role each have a number, and the adapter remembers the last that they agreed on:
-whichever differs from it was changed since, and the other one follows. It is remembered in an
-annotation, because that is written together with the adapter's number: had the number been written
-alone, it would be taken for somebody's wish if the role was edited again before the rest was
-written.
+Adapter and role each have a number, and an annotation of the adapter keeps the last number that
+they agreed on: the one that differs from it was changed since, and the other one follows. It is an
+annotation because it is written together with the adapter's number. If the number were written
+alone and the role edited before the rest was written, the number would look like a user's wish.
 """
 
 from contextlib import suppress
@@ -24,11 +23,12 @@ from intact.kube.errors import (
     NotFound,
 )
 from intact.kube.resources import RBGS, SCALING_ADAPTERS
+from intact.model.amounts import parse_count
 from intact.model.rbg import Role, RoleBasedGroup, ScalingAdapter, ScalingAdapterStatus
 from intact.operator.rbg.objects import scaling_adapter
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.names import AGREED, selector_labels, workload_name
-from intact.rollout.validation import validate
+from intact.rollout.validation import in_words, validate
 
 BOUND = "Bound"
 NOT_BOUND = "NotBound"
@@ -36,13 +36,14 @@ NOT_BOUND = "NotBound"
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """What a role should have."""
+    """The replicas that a role should have, and its adapter."""
 
     replicas: int
     adapter: ScalingAdapter | None
     changed: RoleBasedGroup | None = None
-    """The group itself was just written: look again at what it has become, which is this."""
+    """The RoleBasedGroup, if it was just written: it has to be reconciled again in this state."""
     refused: str = ""
+    """Why the role cannot have the number that its adapter asks for."""
     error: ApiError | None = None
     """Why the role has no adapter."""
 
@@ -54,8 +55,8 @@ class RbgScaling:
         self._stores = stores
 
     async def agree(self, group: RoleBasedGroup) -> dict[str, Scaled]:
-        """For each role the number that it should have now; up to the first for which the group
-        itself was changed."""
+        """By role, the replicas that it should have now, up to the first role for which the
+        RoleBasedGroup itself was written."""
         adapters = {
             one.spec.scale_target_ref.role: one
             for one in self._stores.owned(self._stores.adapters, group)
@@ -77,14 +78,14 @@ class RbgScaling:
             number = _number_before(group, role) if own is None else own
             try:
                 return Scaled(number, await self._make(group, role, number))
-            except ApiError as error:  # a quota, somebody's webhook: the role can do without
+            except ApiError as error:  # a quota, another webhook: the role can do without adapter
                 return Scaled(number, None, error=error)
         asked = adapter.spec.replicas
         if own is None:
             number = 1 if asked is None else asked
             return Scaled(number, await self._remember(adapter, number))
         if _wishes(adapter, own):
-            # The store may not have heard yet that it was granted, and the role edited since.
+            # The store may lag: the wish may have been granted already, and the role edited since.
             adapter = await self._fresh(adapter)
             asked = adapter.spec.replicas
         if asked is None or not _wishes(adapter, own):
@@ -93,10 +94,10 @@ class RbgScaling:
         if not refused:
             try:
                 changed = await self._scale_role(group, role, asked)
-            except (BadRequest, Forbidden, Invalid) as error:  # also somebody's webhook
+            except (BadRequest, Forbidden, Invalid) as error:  # also by another webhook
                 refused = str(error)
             else:
-                with suppress(Conflict):  # the next look remembers it
+                with suppress(Conflict):  # the next reconcile writes it
                     adapter = await self._remember(adapter, asked)
                 return Scaled(asked, adapter, changed=changed)
         return Scaled(own, adapter, refused=refused)
@@ -106,7 +107,7 @@ class RbgScaling:
         try:
             made = await self._client.create(SCALING_ADAPTERS, body, group.metadata.namespace)
         except AlreadyExists:
-            return None  # the store has not seen it yet, or it is somebody else's
+            return None  # the store has not seen it yet, or it has another owner
         self.writes += 1
         return made
 
@@ -114,7 +115,7 @@ class RbgScaling:
         meta = group.metadata
         path = f"/spec/roles/{group.spec.roles.index(role)}/replicas"
         patch: list[dict[str, Any]] = [
-            # A compare-and-swap: another role may have come to stand at this place.
+            # A compare-and-swap: after an edit another role may be at this index.
             {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
             {"op": "replace", "path": path, "value": number},
         ]
@@ -125,13 +126,13 @@ class RbgScaling:
         return found
 
     async def _remember(self, adapter: ScalingAdapter, number: int) -> ScalingAdapter:
-        """That both have this number now."""
+        """Write that role and adapter agree on this number."""
         meta = adapter.metadata
         if adapter.spec.replicas == number == _agreed(adapter):
             return adapter
         body = {
             "metadata": {
-                # Compared: somebody may wish for another number at this moment.
+                # A compare-and-swap: a user may ask for another number at this moment.
                 "resourceVersion": meta.resource_version,
                 "annotations": {AGREED: str(number)},
             },
@@ -177,27 +178,27 @@ class RbgScaling:
 
 
 def _number_before(group: RoleBasedGroup, role: Role) -> int:
-    """Of a role that has none but its adapter's, and somebody has deleted that; at first 1."""
-    found = (one.desired for one in group.status.role_statuses if one.name == role.name)
-    return next(found, 1)
+    """Of a role that has its number only from an adapter, after a user has deleted the adapter. A
+    new role starts with 1."""
+    found = group.status.role(role.name)
+    return 1 if found is None else found.desired
 
 
 def _agreed(adapter: ScalingAdapter) -> int | None:
-    text = adapter.metadata.annotations.get(AGREED, "")
-    return int(text) if text.isdecimal() else None
+    return parse_count(adapter.metadata.annotations.get(AGREED, ""))
 
 
 def _wishes(adapter: ScalingAdapter, own: int) -> bool:
-    """Whether somebody has asked the adapter for another number than the role has."""
+    """Whether a user or an autoscaler has set the adapter to another number than the role has."""
     agreed = _agreed(adapter)
     return agreed is not None and adapter.spec.replicas not in (None, agreed, own)
 
 
 def _refusal(group: RoleBasedGroup, role: Role, number: int) -> str:
-    """Why the group would not be valid with this number; empty if it would."""
+    """Why the RoleBasedGroup would be invalid with this number; empty if it would be valid."""
     roles = [
         msgspec.structs.replace(one, replicas=number) if one is role else one
         for one in group.spec.roles
     ]
     scaled = msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, roles=roles))
-    return "; ".join(str(error) for error in validate(scaled, group))
+    return in_words(validate(scaled, group))

@@ -1,8 +1,8 @@
-"""Server-side apply of what we own, and only where it is needed.
+"""Server-side apply of the objects that Intact owns, only when it is needed.
 
-An object is applied when what we want of it has changed, or when somebody else may have changed it:
-its generation is not the one that our last apply left, or what has no generation differs. At rest
-nothing is sent. After a restart everything is applied once, which changes nothing.
+An object is applied if the wanted content has changed, or if another client may have changed the
+object: its generation is not the one that the last apply left, or a part without generation
+differs. At rest nothing is sent. After a restart everything is applied once, which changes nothing.
 """
 
 import asyncio
@@ -23,20 +23,19 @@ T = TypeVar("T", RoleWorkload, Service, ConfigMap)
 Json = dict[str, Any]
 
 BETWEEN_REPAIRS = 1.0
-"""Seconds. Whoever keeps undoing what we write must not get us to write without end."""
-
+"""Seconds. A client that keeps undoing Intact's writes must not make it write endlessly."""
 
 UNHEARD = 30.0
-"""Seconds after which an object that the store has never heard of has to be asked for: it may have
-been deleted while no watch stood."""
+"""Seconds after which an object that the store has never seen is read from the API server: it may
+have been deleted while no watch was open."""
 
 
 class NotOurs(KubeError):
-    """An object of the wanted name is there, and belongs to somebody else."""
+    """An object of the wanted name exists, and has another owner."""
 
 
 class TooSoon(KubeError):
-    """The object was put right a moment ago, and is wrong again."""
+    """The object was repaired a moment ago, and differs again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Applier:
         self._answers: dict[tuple[str, str, str], Owned] = {}
 
     def newest(self, resource: Resource[T], live: T | None, namespace: str, name: str) -> T | None:
-        """The object as it is known: our own last write may be ahead of the store."""
+        """The newest known state: the answer to the last write may be ahead of the store."""
         answer = self._answers.get((resource.plural, namespace, name))
         if answer is None or not isinstance(answer, resource.type):
             return live
@@ -73,8 +72,8 @@ class Applier:
         self._applied.pop((resource.plural, namespace, name), None)
 
     async def apply(self, resource: Resource[T], body: Json, owner: str, live: T | None) -> T:
-        """Make it so. `live` is the object as the store knows it. Raises `NotOurs`, `TooSoon` and
-        `KubeError`."""
+        """Apply the body, if needed. `live` is the object as the store has it. Raises `NotOurs`,
+        `TooSoon` and `KubeError`."""
         name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
         key = (resource.plural, namespace, name)
         digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
@@ -87,19 +86,25 @@ class Applier:
                 before = None
         if live is not None:
             if not is_owned_by(live.metadata, owner):
-                raise NotOurs(f"{resource.kind} {name} is there already and is not this group's")
+                raise NotOurs(
+                    f"{resource.kind} {name} already exists and does not belong to this "
+                    "RoleBasedGroup"
+                )
             if before is not None and _is_as_left(before, digest, body, live):
                 return live
         now = asyncio.get_running_loop().time()
         if before is not None and before.digest == digest and now - before.at < BETWEEN_REPAIRS:
-            raise TooSoon(f"{resource.kind} {name} is changed again and again by somebody else")
+            raise TooSoon(
+                f"another client keeps changing {resource.kind} {name}: "
+                f"Intact repairs it at most once in {BETWEEN_REPAIRS:g} s"
+            )
         try:
             answer = await self._send(resource, body)
         except Invalid:
             if not isinstance(live, Service) or before is None or before.digest != digest:
                 raise
-            # It was valid before. A port that somebody has given another number is another port,
-            # which apply leaves in place, and of whose name there may be one only.
+            # It was valid before. If another client has changed a port's number, apply takes it for
+            # another port and keeps it, and then two ports have the same name.
             await self._client.patch(resource, {"spec": {"ports": None}}, name, namespace)
             self.writes += 1
             answer = await self._send(resource, body)
@@ -134,14 +139,14 @@ def _is_as_left(before: _Applied, digest: str, body: Json, live: Owned) -> bool:
     if not wanted.get("annotations", {}).items() <= meta.annotations.items():
         return False
     if isinstance(live, Service):
-        # The selector is one value: a label more would leave the Service without pods.
+        # The selector is compared as a whole: one more label would leave the Service without pods.
         same = live.spec.get("selector") == body["spec"]["selector"]
         return same and _contains(live.spec, body["spec"])
     return not isinstance(live, ConfigMap) or _contains(live.data, body["data"])
 
 
 def _contains(live: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is there; defaults and others' additions do not count."""
+    """Whether it has all that is wanted; defaults and additions by other clients do not count."""
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(
             key in live and _contains(live[key], value) for key, value in wanted.items()

@@ -1,4 +1,4 @@
-"""What is watched for groups: the groups, their pods, and all that they own."""
+"""What the controller watches: RoleBasedGroups, their pods, and all that they own."""
 
 import random
 from typing import Any, TypeVar
@@ -36,13 +36,13 @@ class RbgStores:
         def follow(
             resource: Resource[T], backoff: Backoff | None = None, label: str = GROUP
         ) -> Reflector[T]:
-            """Only what has a group's label: of all others' objects nothing is read."""
+            """Only objects with the label of a RoleBasedGroup: no others are read."""
             store: Store[T] = Store({"group": _group_of})
             return Reflector(client, resource, store, labels=label, backoff=backoff, rng=rng)
 
         self.groups: Reflector[RoleBasedGroup] = Reflector(client, RBGS, Store(), rng=rng)
         self.pods: Reflector[Pod] = follow(PODS)
-        # The kind may come later than the group that asks for it, which should not wait for long.
+        # The kind may be installed after a RoleBasedGroup needs it, which should not wait for long.
         soon = Backoff(first=0.5, most=5.0)
         self.workloads: dict[str, Reflector[RoleWorkload]] = {
             kind: follow(resource, soon if resource is LEADER_WORKER_SETS else None)
@@ -50,7 +50,7 @@ class RbgStores:
         }
         self.services: Reflector[Service] = follow(SERVICES)
         self.config_maps: Reflector[ConfigMap] = follow(CONFIG_MAPS)
-        # A StatefulSet's own revisions have the labels of its pods.
+        # Not GROUP: a StatefulSet's own revisions have the labels of its pods.
         self.revisions: Reflector[ControllerRevision] = follow(REVISIONS, label=REVISION)
         self.adapters: Reflector[ScalingAdapter] = follow(SCALING_ADAPTERS)
 
@@ -60,7 +60,7 @@ class RbgStores:
 
     @property
     def always(self) -> list[Reflector[Any]]:
-        """All but LeaderWorkerSets, which a cluster may not know."""
+        """All but LeaderWorkerSets, which a cluster may not serve."""
         return [
             self.groups,
             self.pods,
@@ -75,7 +75,7 @@ class RbgStores:
         return self.groups.store.get(*key)
 
     def pods_in(self, key: Key) -> list[Pod]:
-        """All pods of a group, which itself may have gone."""
+        """All pods of a RoleBasedGroup, which itself may be gone."""
         return self.pods.store.by_index("group", f"{key[0]}/{key[1]}")
 
     def pods_of(self, group: RoleBasedGroup, role: str) -> list[Pod]:
@@ -83,7 +83,7 @@ class RbgStores:
         return [pod for pod in found if pod.metadata.labels.get(ROLE) == role]
 
     def owned(self, reflector: Reflector[T], group: RoleBasedGroup) -> list[T]:
-        """What the group controls, of one kind."""
+        """The objects of one kind that the RoleBasedGroup controls."""
         uid = group.metadata.uid
         return [one for one in self._of(reflector, group) if is_owned_by(one.metadata, uid)]
 

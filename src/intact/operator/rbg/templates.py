@@ -1,24 +1,23 @@
-"""The pod template of a role: the user's, with what makes a pod know its group.
+"""The pod template of a role: the user's, with what tells a pod its RoleBasedGroup and role.
 
-Sizes are never injected: scaling must not restart pods. The user's own environment comes last, so
-it may refer to ours and wins over it.
+Sizes are never injected: scaling must not restart pods. The user's own environment variables come
+last, so they may refer to the injected ones and override them.
 """
 
 from typing import Any
 
-# The one implementation of strategic merge patches that there is here.
 from intact.kube.strategic import strategic_merge
-from intact.model.rbg import Role
+from intact.model.rbg import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, Role
 from intact.rollout.names import labels, role_revision_label
-from intact.rollout.validation import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, kind_of
+from intact.rollout.replicas import GROUP_INDEX, POD_INDEX
 
 Json = dict[str, Any]
 
 CONFIG_PATH = "/etc/rbg"
 _CONFIG_VOLUME = "rbg-config"
 _INDEX_LABEL = {
-    STATEFUL_SET: "apps.kubernetes.io/pod-index",
-    LEADER_WORKER_SET: "leaderworkerset.sigs.k8s.io/group-index",
+    STATEFUL_SET: POD_INDEX,
+    LEADER_WORKER_SET: GROUP_INDEX,
 }
 
 
@@ -65,7 +64,7 @@ def _injected(
         **more_labels,
     }
     spec = dict(template.get("spec") or {})
-    config = kind_of(role) != DEPLOYMENT
+    config = role.kind != DEPLOYMENT
     for kind in ("initContainers", "containers"):
         if spec.get(kind):
             spec[kind] = [_container(group, role, each, config=config) for each in spec[kind]]
@@ -89,12 +88,12 @@ def _container(group: str, role: Role, container: Json, *, config: bool) -> Json
 
 
 def _environment(group: str, role: Role) -> list[Json]:
-    """Under the names of both of upstream's API versions."""
+    """With the names of both of upstream's API versions."""
     found: list[Json] = []
     for prefix in ("", "RBG_"):
         found.append({"name": f"{prefix}GROUP_NAME", "value": group})
         found.append({"name": f"{prefix}ROLE_NAME", "value": role.name})
-        if label := _INDEX_LABEL.get(kind_of(role)):
+        if label := _INDEX_LABEL.get(role.kind):
             source = {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}
             found.append({"name": f"{prefix}ROLE_INDEX", "valueFrom": source})
     return found

@@ -1,4 +1,4 @@
-"""The admission of RoleBasedGroups: bad ones are refused with their fields."""
+"""The admission of RoleBasedGroups: refuses invalid ones, and names the fields."""
 
 import msgspec
 

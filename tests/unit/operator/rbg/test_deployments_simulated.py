@@ -1,11 +1,11 @@
 """Rollouts of a role on Deployments, carried out step by step among ReplicaSets that lag.
 
-Everybody sees the pods and the Deployments as they were at some moment, never earlier than before:
-the group's controller, and each ReplicaSet, which hears of pods and of its scale separately. A
-ReplicaSet is played as the real one behaves: it replaces what it sees go, deletes what it has too
-many of, pods first that it sees not ready, else of anybody's choice, and does nothing more until it
-has seen what it did. Whatever the order of all that, pods that serve are never fewer than the rules
-say. Pods do not fail here: what fails by itself, no rollout can help.
+Every controller sees the pods and the Deployments as they were at some moment, never earlier than
+before: the controller of RoleBasedGroups, and each ReplicaSet, which sees pods and its scale
+separately. A ReplicaSet behaves as the real one: it replaces pods that it sees go, deletes surplus
+pods, first those that it sees not ready, else any, and does nothing more until it has seen what it
+did. In every order of all this, no fewer pods serve than the rules say. Pods do not fail here: a
+rollout cannot help against failures.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -22,12 +22,13 @@ from intact.kube.resources import Resource
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
 from intact.model.status import Status
-from intact.operator.rbg.evictions import RbgEvictions
+from intact.operator.rbg.evictions import EvictedPods, RbgEvictions
+from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import role_revision_label
-from intact.rollout.orders import RoleFacts, WorkloadFacts, WorkloadOrder, template_of
+from intact.rollout.orders import WorkloadOrder
 from intact.rollout.plan import State
 from intact.rollout.ratios import most_unavailable, parse
-from intact.rollout.revisions import hash_of
+from intact.rollout.revisions import hash_of, template_of
 from tests.unit.rollout.scene import Scene, pod
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ class Deployment:
     revision: str
     course: list[Said]
     seen: int = 0
-    """By the group's controller: an index into its course, as are the others."""
+    """By the controller of RoleBasedGroups: an index into its course, as are the others."""
     scale_seen: int = 0
     """By its ReplicaSet."""
     pods_seen: int = 0
@@ -90,7 +91,7 @@ class World:
     """Pods of the first revision cannot be made any more."""
     moments: list[Pods] = field(default_factory=lambda: [{}])
     seen: int = 0
-    """By the group's controller: an index into the moments."""
+    """By the controller of RoleBasedGroups: an index into the moments."""
     image: str = "engine:1"
     deployments: dict[str, Deployment] = field(default_factory=dict)
 
@@ -100,7 +101,7 @@ class World:
         self.scene = Scene(self.desired, 1, deployment=True, strategy=strategy)
         self.scene.live("decode", settled=True, partition=0)
         self.scene.put("decode", pod("decode", 0, self.scene.new("decode")))
-        self.moves = RbgEvictions(cast("Client", self))
+        self.forget()
         self.first = self.revision
         self.apply(WorkloadOrder("llm-prefill", self.role, self.first, self.desired))
         for _ in range(self.desired):
@@ -210,16 +211,21 @@ class World:
             each.seen = each.scale_seen = len(each.course) - 1
             each.pods_seen = self.seen
 
-    # What the group's controller does
+    # What the controller of RoleBasedGroups does
+
+    def forget(self) -> None:
+        self.evicted = EvictedPods()
+        self.evictions = RbgEvictions(cast("Client", self), self.evicted)
 
     def facts(self) -> RoleFacts:
+        evicted = self.evicted.by_deployment()
         workloads = [
             WorkloadFacts(
                 name=one.name,
                 uid=one.uid,
                 replicas=one.view.replicas,
                 revision=one.revision,
-                evicted=self.moves.evicted(one.uid),
+                evicted=evicted.get(one.uid, frozenset()),
                 short=one.view.short,
             )
             for one in self.deployments.values()
@@ -230,15 +236,16 @@ class World:
     def reconcile(self) -> bool:
         """Whether all is completed."""
         self.scene.facts[ROLE] = self.facts()
-        driven = self.scene.drive()
-        self.moves.settle([driven])
-        orders = driven.orders[ROLE]
+        step = self.scene.step()
+        for uid in step.settled:
+            self.evicted.forget(uid)
+        orders = step.orders[ROLE]
         for order in orders:
             self.meanwhile()
             self.apply(order)
         self.meanwhile()
         try:
-            _run(self.moves.evict(driven, {ROLE}))
+            _run(self.evictions.evict(step.evict, {ROLE}))
         except Unreachable:
             return False
         for name in self.deployments.keys() - {order.name for order in orders}:
@@ -246,7 +253,7 @@ class World:
             for one in list(self.pods.values()):
                 if _revision(one) == gone.revision:
                     self.take(one)
-        return all(role.state == State.COMPLETED for role in driven.progress.values())
+        return all(role.state == State.COMPLETED for role in step.progress.values())
 
     def meanwhile(self) -> None:
         for _ in range(self.choices.of([0, 1, 3])):
@@ -284,7 +291,7 @@ class World:
 
     def restart(self) -> None:
         """Another replica leads: it lists everything, and remembers nothing."""
-        self.moves = RbgEvictions(cast("Client", self))
+        self.forget()
         self.seen = len(self.moments) - 1
         for each in self.deployments.values():
             each.seen = len(each.course) - 1

@@ -100,7 +100,7 @@ async def test_a_role_waits_for_its_kind_and_holds_up_no_other() -> None:
         assert scene.names(STATEFUL_SETS) == ["llm-prefill"]
         assert scene.status.role_statuses[0].message == (
             "waits for the kind LeaderWorkerSet (leaderworkersets.leaderworkerset.x-k8s.io), "
-            "which is not here"
+            "which the API server does not serve"
         )
         scene.serve_sets()
         await scene.settle(10)
@@ -256,7 +256,7 @@ async def test_a_renamed_role_leaves_nothing_behind() -> None:
         assert scene.names(SERVICES) == ["s-llm-encode", "s-llm-router"]
         assert scene.names(ADAPTERS) == ["llm-encode", "llm-router"]
         assert [one.name for one in scene.status.role_statuses] == ["encode", "router"]
-        assert "StatefulSet llm-prefill belongs to no role any more" in await scene.events(
+        assert "deleted StatefulSet llm-prefill: no role needs it any more" in await scene.events(
             "Removed"
         )
 
@@ -307,7 +307,10 @@ async def test_a_name_that_is_taken_is_not_taken_over(taken: tuple[Resource[Any]
         assert scene.get(resource, name) == before
         status, reason, message = scene.condition("Ready")
         assert (status, reason) == ("False", "RoleNotApplied")
-        assert f"{resource.kind} {name} is there already and is not this group's" in message
+        expected = (
+            f"{resource.kind} {name} already exists and does not belong to this RoleBasedGroup"
+        )
+        assert expected in message
         assert scene.names(DEPLOYMENTS) == ["llm-router"], "the other role goes on"
         # As soon as it has gone, the group has it.
         await scene.client.delete(resource, name, NS)
@@ -321,7 +324,9 @@ async def test_a_role_that_cannot_be_applied_is_told() -> None:
     async with grouping() as scene:
         await scene.client.create(STATEFUL_SETS, {"metadata": {"name": "llm-prefill"}}, NS)
         await scene.make(two_roles())
-        message = "StatefulSet llm-prefill is there already and is not this group's"
+        message = (
+            "StatefulSet llm-prefill already exists and does not belong to this RoleBasedGroup"
+        )
         assert scene.status.role_statuses[0].message == message
         assert await scene.events("RoleNotApplied") == [f"role prefill: {message}"]
 
@@ -360,7 +365,7 @@ async def test_events_tell_when_a_group_becomes_ready_and_when_it_is_no_more() -
         await scene.play(STATEFUL_SETS)
         assert await scene.events("RoleNotReady") == []
         await scene.play(DEPLOYMENTS)
-        assert await scene.events("AllRolesReady") == ["all roles have all their replicas ready"]
+        assert await scene.events("AllRolesReady") == ["all replicas of all roles are ready"]
         await scene.play(DEPLOYMENTS, ready=False)
         await scene.play(STATEFUL_SETS, ready=False)
         assert await scene.events("RoleNotReady") == ["router: 0 of 1 ready"]

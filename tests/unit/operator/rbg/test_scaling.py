@@ -79,7 +79,9 @@ async def test_the_role_follows_its_adapter() -> None:
         await scale(scene, 5)
         assert numbers(scene) == (5, 5, 5, 5)
         assert scene.group().spec.roles[1].replicas == 1
-        assert await scene.events("RoleScaled") == ["role prefill is scaled to 5 by its adapter"]
+        assert await scene.events("RoleScaled") == [
+            "the scaling adapter sets role prefill to 5 replicas"
+        ]
 
 
 @simulated

@@ -174,7 +174,7 @@ async def test_somebody_elses_object_is_left_alone(resource: Resource[Any]) -> N
     await scene.others.create(resource, {"metadata": {"name": "x"}, **BODIES[resource.kind]}, NS)
     before = scene.version(resource)
     for live in (scene.stored(resource), None):  # also if the store has not seen it
-        with pytest.raises(NotOurs, match=f"{resource.kind} x is there already"):
+        with pytest.raises(NotOurs, match=f"{resource.kind} x already exists"):
             await scene.applier.apply(resource, wanted(resource), OWNER, live)
     assert scene.version(resource) == before
     assert scene.applier.writes == 0
@@ -197,7 +197,7 @@ async def test_whoever_keeps_changing_it_is_not_answered_without_end() -> None:
     await scene.change(STATEFUL_SETS, {"spec": {"replicas": 5}})
     assert await scene.apply(STATEFUL_SETS)
     await scene.others.patch(STATEFUL_SETS, {"spec": {"replicas": 6}}, "x", NS)
-    with pytest.raises(TooSoon, match="StatefulSet x is changed again and again"):
+    with pytest.raises(TooSoon, match="keeps changing StatefulSet x"):
         await scene.apply(STATEFUL_SETS)
     await asyncio.sleep(BETWEEN_REPAIRS)
     assert await scene.apply(STATEFUL_SETS)

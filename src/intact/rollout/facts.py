@@ -1,0 +1,90 @@
+"""What a role has: frozen facts, read once at the start of a reconcile. All decisions about the
+role are functions of them."""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from intact.model.pod import Pod
+from intact.model.pod_state import is_ready
+from intact.model.rbg import Role
+from intact.rollout.names import role_revision_label
+from intact.rollout.replicas import RoleReplica, ready_for, replicas
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFacts:
+    """An existing workload of a role."""
+
+    name: str
+    uid: str
+    replicas: int
+    revision: str
+    """The role's revision that its template has."""
+    partition: int = 0
+    observed: bool = True
+    """Whether its controller has seen its present spec."""
+    settled: bool = False
+    """Whether it creates every pod with its present template, whatever the partition."""
+    evicted: frozenset[str] = frozenset()
+    """Of a Deployment: UIDs of evicted pods that it has not been lowered by yet."""
+    short: int | None = None
+    """Of a Deployment that cannot create pods: how many it has, as its own controllers count. None
+    if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleFacts:
+    role: Role
+    desired: int
+    """Replicas that the role should have now."""
+    revision: str
+    """The hash of its present template."""
+    pods: Sequence[Pod] = ()
+    workloads: Sequence[WorkloadFacts] = ()
+    """Those of the role's present kind that stay."""
+    now: datetime | None = None
+    size_in_batches: int | None = None
+    """Replicas that the role should have once all its batches are started; None without batches."""
+    is_made: bool = False
+    """Whether it has any workload, even one of another kind or a terminating one."""
+
+    @property
+    def size(self) -> int:
+        """Replicas that the role should have in the end."""
+        return self.desired if self.size_in_batches is None else self.size_in_batches
+
+    def is_updated(self, pod: Pod) -> bool:
+        return pod.metadata.labels.get(role_revision_label(self.role.name)) == self.revision
+
+    def is_ready(self, pod: Pod) -> bool:
+        """For as long as the role's `minReadySeconds` asks."""
+        wait = self.role.min_ready_seconds
+        if not wait or self.now is None:
+            return is_ready(pod)
+        return ready_for(pod, self.now) >= wait
+
+    def until_ready(self) -> float | None:
+        """Seconds until the next pod has been ready for long enough."""
+        wait = self.role.min_ready_seconds
+        if not wait or self.now is None:
+            return None
+        left = [wait - ready_for(pod, self.now) for pod in self.pods if is_ready(pod)]
+        return min((each for each in left if each > 0), default=None)
+
+    def replicas(self) -> list[RoleReplica]:
+        return replicas(self.role, self.pods)
+
+    def is_serving(self) -> bool:
+        """Whether a role that depends on this one may start. A workload that its controller has not
+        observed yet is not ready, whatever its counters say. For a role in batches, the batches
+        that are started count: the next one may wait for the role that asks."""
+        if not self.workloads or not all(one.observed for one in self.workloads):
+            return False
+        return sum(one.ready for one in self.replicas()) >= self.desired
+
+    def can_spare_others(self, names: Container[str]) -> bool:
+        """Whether the workloads of these names serve without the role's other workloads."""
+        kept = [one for one in self.workloads if one.name in names]
+        updated = sum(one.ready and one.revision == self.revision for one in self.replicas())
+        return bool(kept) and all(one.observed for one in kept) and updated >= self.desired

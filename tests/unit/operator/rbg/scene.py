@@ -1,5 +1,5 @@
-"""A cluster in memory with groups, and a replica that looks after them. Workloads have no
-controllers here: `Scene.play` does what they would."""
+"""A cluster in memory with RoleBasedGroups, and a process that controls them. Workloads have no
+controllers here: `Scene.play` does their work."""
 
 import asyncio
 import random
@@ -18,6 +18,7 @@ from intact.operator.rbg.controller import RbgController
 from intact.rollout.replicas import POD_INDEX
 from intact.sandbox import Kind, MemoryApi, Scale, wall_clock
 from tests.support.objects import NAMESPACES, PODS, Json
+from tests.support.rbg_objects import group, kind, role
 from tests.support.rbg_waiting import (
     ADAPTERS,
     CONFIG_MAPS,
@@ -52,8 +53,8 @@ class Scene:
     def __init__(self) -> None:
         self.clock = wall_clock()
         self.api = MemoryApi(clock=self.clock)
-        for kind in _KINDS:
-            self.api.register(kind)
+        for each in _KINDS:
+            self.api.register(each)
         self.client = Client(self.api.as_user("alice"), rng=random.Random(1))
         self.wire = Wire(self.api)
         self.leads = True
@@ -227,3 +228,16 @@ def is_owned(scene: Scene, found: Json) -> bool:
         and owner["controller"]
         and found["metadata"]["labels"][GROUP] == "llm"
     )
+
+
+def replaced(path: str, value: Any) -> Json:
+    return {"op": "replace", "path": path, "value": value}
+
+
+def two_roles() -> Json:
+    return group("llm", role("prefill", 2), role("router", 1, **kind("Deployment")))
+
+
+async def play_all(scene: Scene) -> None:
+    await scene.play(STATEFUL_SETS)
+    await scene.play(DEPLOYMENTS)

@@ -1,4 +1,4 @@
-"""What a group owns: made, kept, repaired, removed, and reported."""
+"""What a RoleBasedGroup owns: made, kept, repaired, in spite of lags and conflicts."""
 
 from typing import Any
 
@@ -7,37 +7,26 @@ import pytest
 
 from intact.kube.resources import Resource
 from tests.support.objects import PODS, Json
-from tests.support.rbg_objects import batches, group, kind, role, rolling, template
+from tests.support.rbg_objects import batches, group, role
 from tests.support.rbg_waiting import (
-    ADAPTERS,
     CONFIG_MAPS,
     DEPLOYMENTS,
     GROUP,
     GROUPS,
-    REVISIONS,
     SERVICES,
-    SETS,
     STATEFUL_SETS,
 )
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
-from tests.unit.operator.rbg.scene import OWNED, Scene, grouping, is_owned, of_groups
-
-
-def replaced(path: str, value: Any) -> Json:
-    return {"op": "replace", "path": path, "value": value}
-
-
-def two_roles() -> Json:
-    return group("llm", role("prefill", 2), role("router", 1, **kind("Deployment")))
-
-
-async def play_all(scene: Scene) -> None:
-    await scene.play(STATEFUL_SETS)
-    await scene.play(DEPLOYMENTS)
-
-
-# Made
+from tests.unit.operator.rbg.scene import (
+    OWNED,
+    grouping,
+    is_owned,
+    of_groups,
+    play_all,
+    replaced,
+    two_roles,
+)
 
 
 @simulated
@@ -65,47 +54,6 @@ async def test_a_group_becomes_workloads_services_and_addresses() -> None:
             "llm-prefill-0.s-llm-prefill",
             "llm-prefill-1.s-llm-prefill",
         ]
-
-
-@simulated
-async def test_a_role_waits_for_those_that_it_depends_on() -> None:
-    async with grouping() as scene:
-        await scene.make(group("llm", role("decode", dependencies=["prefill"]), role("prefill")))
-        assert scene.names(STATEFUL_SETS) == ["llm-prefill"]
-        assert scene.status.role_statuses[0].message == "waits for prefill to be ready"
-        await scene.play(ready=False)
-        assert scene.names(STATEFUL_SETS) == ["llm-prefill"]
-        await scene.play()
-        assert scene.names(STATEFUL_SETS) == ["llm-decode", "llm-prefill"]
-        # An order of starting: what has been started is looked after, whatever becomes of others.
-        await scene.play(ready=False)
-        await scene.change(replaced("/spec/roles/0/replicas", 3))
-        assert scene.get(STATEFUL_SETS, "llm-decode")["spec"]["replicas"] == 3
-
-
-@simulated
-async def test_a_role_waits_for_one_without_replicas_until_it_is_looked_after() -> None:
-    async with grouping() as scene:
-        await scene.make(group("llm", role("decode", dependencies=["prefill"]), role("prefill", 0)))
-        assert scene.names(STATEFUL_SETS) == ["llm-prefill"]
-        await scene.play()
-        assert scene.names(STATEFUL_SETS) == ["llm-decode", "llm-prefill"]
-
-
-@simulated
-async def test_a_role_waits_for_its_kind_and_holds_up_no_other() -> None:
-    async with grouping() as scene:
-        sets = role("decode", leaderWorkerSet={"size": 2}, **kind("LeaderWorkerSet"))
-        await scene.make(group("llm", sets, role("prefill")))
-        assert scene.names(STATEFUL_SETS) == ["llm-prefill"]
-        assert scene.status.role_statuses[0].message == (
-            "waits for the kind LeaderWorkerSet (leaderworkersets.leaderworkerset.x-k8s.io), "
-            "which the API server does not serve"
-        )
-        scene.serve_sets()
-        await scene.settle(10)
-        assert scene.names(SETS) == ["llm-decode"]
-        assert scene.status.role_statuses[0].message == ""
 
 
 # At rest
@@ -163,6 +111,7 @@ async def test_a_group_on_its_way_out_is_left_to_the_garbage_collector() -> None
 
 
 # Repaired
+
 
 DRIFTS: list[tuple[Resource[Any], str, Json]] = [
     (STATEFUL_SETS, "llm-prefill", {"spec": {"replicas": 5}}),
@@ -243,134 +192,6 @@ async def test_what_others_add_is_not_written_about(
         assert all(found[part].items() >= added.items() for part, added in body.items())
 
 
-# Removed
-
-
-@simulated
-async def test_a_renamed_role_leaves_nothing_behind() -> None:
-    async with grouping() as scene:
-        await scene.make(two_roles())
-        await play_all(scene)
-        await scene.change(replaced("/spec/roles/0/name", "encode"))
-        assert scene.names(STATEFUL_SETS) == ["llm-encode"]
-        assert scene.names(SERVICES) == ["s-llm-encode", "s-llm-router"]
-        assert scene.names(ADAPTERS) == ["llm-encode", "llm-router"]
-        assert [one.name for one in scene.status.role_statuses] == ["encode", "router"]
-        assert "deleted StatefulSet llm-prefill: no role needs it any more" in await scene.events(
-            "Removed"
-        )
-
-
-@simulated
-async def test_a_role_of_another_kind_leaves_nothing_of_the_first() -> None:
-    async with grouping() as scene:
-        await scene.make(two_roles())
-        await scene.change(replaced("/spec/roles/0/workload", kind("Deployment")["workload"]))
-        assert scene.names(STATEFUL_SETS) == []
-        assert scene.names(DEPLOYMENTS) == ["llm-prefill", "llm-router"]
-        assert scene.names(SERVICES) == ["s-llm-prefill", "s-llm-router"]
-
-
-@simulated
-async def test_what_belongs_to_others_is_not_removed() -> None:
-    async with grouping() as scene:
-        await scene.make(two_roles())
-        mine: Json = {
-            "metadata": {"name": "llm-mine", "labels": {GROUP: "llm"}},
-            "spec": {"replicas": 0},
-        }
-        await scene.client.create(STATEFUL_SETS, mine, NS)
-        await scene.look_again()
-        assert scene.names(STATEFUL_SETS) == ["llm-mine", "llm-prefill"]
-
-
-# Somebody else's
-
-TAKEN: list[tuple[Resource[Any], str]] = [
-    (STATEFUL_SETS, "llm-prefill"),
-    (SERVICES, "s-llm-prefill"),
-    (CONFIG_MAPS, "llm"),
-]
-
-
-@pytest.mark.parametrize("taken", TAKEN, ids=lambda one: one[0].kind)
-@simulated
-async def test_a_name_that_is_taken_is_not_taken_over(taken: tuple[Resource[Any], str]) -> None:
-    resource, name = taken
-    async with grouping() as scene:
-        mine: Json = {"metadata": {"name": name}}
-        if resource is not CONFIG_MAPS:
-            mine["spec"] = {"selector": {"app": "mine"}}
-        await scene.client.create(resource, mine, NS)
-        before = scene.get(resource, name)
-        await scene.make(two_roles())
-        assert scene.get(resource, name) == before
-        status, reason, message = scene.condition("Ready")
-        assert (status, reason) == ("False", "RoleNotApplied")
-        expected = (
-            f"{resource.kind} {name} already exists and does not belong to this RoleBasedGroup"
-        )
-        assert expected in message
-        assert scene.names(DEPLOYMENTS) == ["llm-router"], "the other role goes on"
-        # As soon as it has gone, the group has it.
-        await scene.client.delete(resource, name, NS)
-        await scene.settle(10)
-        assert is_owned(scene, scene.get(resource, name))
-        assert scene.condition("Ready")[1] == "RoleNotReady"
-
-
-@simulated
-async def test_a_role_that_cannot_be_applied_is_told() -> None:
-    async with grouping() as scene:
-        await scene.client.create(STATEFUL_SETS, {"metadata": {"name": "llm-prefill"}}, NS)
-        await scene.make(two_roles())
-        message = (
-            "StatefulSet llm-prefill already exists and does not belong to this RoleBasedGroup"
-        )
-        assert scene.status.role_statuses[0].message == message
-        assert await scene.events("RoleNotApplied") == [f"role prefill: {message}"]
-
-
-# Reported
-
-
-@simulated
-async def test_status_says_how_far_it_is() -> None:
-    async with grouping() as scene:
-        await scene.make(two_roles())
-        assert (scene.status.ready, scene.status.updated) == ("0/3", "0/3")
-        assert scene.condition("Ready") == (
-            "False",
-            "RoleNotReady",
-            "prefill: 0 of 2 ready; router: 0 of 1 ready",
-        )
-        assert scene.condition("Progressing")[:2] == ("True", "RollingUpdate")
-        assert scene.status.current_revision == ""
-        await scene.play(STATEFUL_SETS)
-        assert scene.status.ready == "2/3"
-        assert scene.condition("Ready")[2] == "router: 0 of 1 ready"
-        await scene.play(DEPLOYMENTS)
-        assert (scene.status.ready, scene.status.updated) == ("3/3", "3/3")
-        assert scene.condition("Ready")[:2] == ("True", "AllRolesReady")
-        assert scene.condition("Progressing")[:2] == ("False", "Completed")
-        assert scene.condition("Stalled")[:2] == ("False", "NotStalled")
-        assert scene.status.current_revision == scene.status.update_revision != ""
-        assert scene.status.observed_generation == scene.group().metadata.generation
-
-
-@simulated
-async def test_events_tell_when_a_group_becomes_ready_and_when_it_is_no_more() -> None:
-    async with grouping() as scene:
-        await scene.make(two_roles())
-        await scene.play(STATEFUL_SETS)
-        assert await scene.events("RoleNotReady") == []
-        await scene.play(DEPLOYMENTS)
-        assert await scene.events("AllRolesReady") == ["all replicas of all roles are ready"]
-        await scene.play(DEPLOYMENTS, ready=False)
-        await scene.play(STATEFUL_SETS, ready=False)
-        assert await scene.events("RoleNotReady") == ["router: 0 of 1 ready"]
-
-
 @simulated
 async def test_a_spec_that_cannot_work_is_told_and_changes_nothing() -> None:
     async with grouping() as scene:
@@ -384,24 +205,6 @@ async def test_a_spec_that_cannot_work_is_told_and_changes_nothing() -> None:
         assert (status, reason) == ("False", "InvalidSpec")
         assert "spec.roles[0].dependencies[0]" in message
         assert scene.get(STATEFUL_SETS, "llm-prefill") == before
-
-
-@simulated
-async def test_coordination_is_reported_for_each_role() -> None:
-    async with grouping() as scene:
-        rules = rolling("prefill", "decode", maxSkew="50%", maxUnavailableRatio="50%")
-        await scene.make(group("llm", role("prefill", 4), role("decode", 2), coordination=[rules]))
-        await scene.play()
-        assert scene.status.coordinating == "Completed"
-        await scene.change(
-            *(replaced(f"/spec/roles/{at}/template", template("engine:2")) for at in range(2))
-        )
-        [state] = scene.status.coordination_state
-        assert {name: (one.state, one.desired) for name, one in state.progress.items()} == {
-            "prefill": ("Updating", 4),
-            "decode": ("Updating", 2),
-        }
-        assert scene.status.coordinating == "Updating"
 
 
 @simulated
@@ -461,19 +264,3 @@ async def test_a_server_that_is_away_is_waited_for() -> None:
         await scene.settle(30)
         assert scene.names(STATEFUL_SETS) == ["llm-prefill"]
         assert scene.names(DEPLOYMENTS) == ["llm-router"]
-
-
-@simulated
-async def test_one_revision_for_each_set_of_templates() -> None:
-    async with grouping() as scene:
-        await scene.make(two_roles())
-        first = scene.status.update_revision
-        await scene.change(replaced("/spec/roles/0/replicas", 4))
-        assert scene.names(REVISIONS) == [first]
-        await scene.change(replaced("/spec/roles/0/template", template("engine:2")))
-        second = scene.status.update_revision
-        assert scene.names(REVISIONS) == sorted([first, second])
-        await scene.change(replaced("/spec/roles/0/template", template("engine:1")))
-        assert scene.status.update_revision == first
-        numbers = {name: scene.get(REVISIONS, name)["revision"] for name in (first, second)}
-        assert numbers == {first: 3, second: 2}

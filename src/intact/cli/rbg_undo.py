@@ -5,6 +5,7 @@ import asyncio
 import click
 
 from intact.cli.session import asking
+from intact.kube.client import Client
 from intact.kube.resources import RBGS
 from intact.operator.rbg.resources import REVISIONS
 from intact.operator.rbg.rollback import roll_back
@@ -31,19 +32,21 @@ async def _undo(
     namespace: str | None,
 ) -> None:
     async with asking(kubeconfig, context, namespace) as (client, where):
-        which = f"RoleBasedGroup {where}/{name}"
-        group = await client.get(RBGS, name, where)
-        stored = await client.list(REVISIONS, where, labels=f"{GROUP}={name}")
-        known = [
-            revision_of(one)
-            for one in stored.items
-            if is_owned_by(one.metadata, group.metadata.uid)
-        ]
-        try:
-            chosen = previous(known, group_hash(role_hashes(group)), to_revision)
-        except LookupError as error:
-            raise click.ClickException(f"{which}: {error.args[0]}") from None
-        if await roll_back(client, where, name, chosen.name):
-            click.echo(f"{which} goes back to revision {chosen.number} ({chosen.name})")
-        else:
-            click.echo(f"{which} already has the templates of revision {chosen.number}")
+        click.echo(await undo_in(client, where, name, to_revision))
+
+
+async def undo_in(client: Client, namespace: str, name: str, to_revision: int | None) -> str:
+    """Returns what was done."""
+    which = f"RoleBasedGroup {namespace}/{name}"
+    group = await client.get(RBGS, name, namespace)
+    stored = await client.list(REVISIONS, namespace, labels=f"{GROUP}={name}")
+    known = [
+        revision_of(one) for one in stored.items if is_owned_by(one.metadata, group.metadata.uid)
+    ]
+    try:
+        chosen = previous(known, group_hash(role_hashes(group)), to_revision)
+    except LookupError as error:
+        raise click.ClickException(f"{which}: {error.args[0]}") from None
+    if await roll_back(client, namespace, name, chosen.name):
+        return f"{which} goes back to revision {chosen.number} ({chosen.name})"
+    return f"{which} already has the templates of revision {chosen.number}"

@@ -27,7 +27,7 @@ def rounds(source: Json) -> list[Json]:
     return list(found["rounds"])
 
 
-def test_it_prints_each_round() -> None:
+def test_the_plan_has_a_line_for_each_round() -> None:
     lines = plan(body()).output.splitlines()
     assert lines[0] == "coordination together: maxSkew 10%, maxUnavailableRatio 10%"
     assert lines[1].split() == ["round", "prefill", "decode", "skew"]
@@ -46,7 +46,7 @@ def test_all_roles_move_at_once(source: Json, most: int) -> None:
     assert len(rounds(source)) <= most
 
 
-def test_what_holds_it_is_said() -> None:
+def test_the_plan_says_what_holds_a_role() -> None:
     said = plan(body(partition="80%")).output
     assert "then prefill is held: partition: 32 of 40 stay old" in said
 
@@ -84,7 +84,7 @@ def test_without_a_coordination_there_is_nothing_to_plan() -> None:
         ({"kind": "RoleBasedGroup", "metadata": {}, "spec": {"roles": "x"}}, "$.spec.roles"),
     ],
 )
-def test_what_is_wrong_is_named(source: Json | str, problem: str) -> None:
+def test_an_invalid_file_is_refused_with_its_error(source: Json | str, problem: str) -> None:
     result = plan(source)
     assert result.exit_code == 1
     assert problem in result.output

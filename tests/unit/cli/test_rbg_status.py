@@ -1,4 +1,4 @@
-"""What `intact rbg status` shows of a group, and with which code it ends."""
+"""What `intact rbg status` shows of a RoleBasedGroup, and its exit code."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def seen(
         (seen(ready="False", stalled="True"), Standing.STALLED),
     ],
 )
-def test_standing(found: RoleBasedGroup, expected: Standing) -> None:
+def test_the_standing_of_a_role_based_group(found: RoleBasedGroup, expected: Standing) -> None:
     assert standing(found) is expected
 
 
@@ -71,7 +71,7 @@ def test_exit_codes_are_those_of_the_documentation() -> None:
     assert [one.value for one in Standing] == [0, 3, 4, 5]
 
 
-def test_the_tree() -> None:
+def test_the_tree_shows_roles_with_what_they_wait_for() -> None:
     revisions = [
         msgspec.convert(
             {"metadata": {"name": f"llm-{name}"}, "revision": number}, ControllerRevision
@@ -86,7 +86,7 @@ def test_the_tree() -> None:
     ]
 
 
-def test_bars() -> None:
+def test_the_bar_of_a_role() -> None:
     assert bar(0, 0, 4) == "░" * 20
     assert bar(1, 3, 4) == "█" * 5 + "▒" * 10 + "░" * 5
     assert bar(4, 4, 4) == "█" * 20

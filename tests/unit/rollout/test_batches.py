@@ -20,7 +20,7 @@ def test_there_are_as_many_as_every_role_can_fill(prefill: int, decode: int, exp
     assert count({"prefill": prefill, "decode": decode}, RATIOS) == expected
 
 
-def test_the_batches_of_the_seed() -> None:
+def test_ordinals_fill_batches_in_their_order() -> None:
     assert [batch_of(ordinal, 2) for ordinal in range(6)] == [0, 0, 1, 1, 2, 2]
     assert [batch_of(ordinal, 1) for ordinal in range(3)] == [0, 1, 2]
 

@@ -25,7 +25,7 @@ def after(prefill: tuple[int, int], decode: tuple[int, int], rules: Rules) -> tu
         pytest.param(40, 20, (40, 20), id="stage 5: done"),
     ],
 )
-def test_the_table_of_the_seed(prefill: int, decode: int, expected: tuple[int, int]) -> None:
+def test_a_role_is_ahead_by_max_skew(prefill: int, decode: int, expected: tuple[int, int]) -> None:
     rules = Rules(max_skew=percent(10), max_unavailable=percent(25))
     assert after((40, prefill), (20, decode), rules) == expected
 
@@ -51,7 +51,7 @@ def test_a_role_at_the_lowest_progress_may_start_one_whatever_the_skew() -> None
     assert after((7, 1), (3, 1), rules) == (2, 1)
 
 
-def test_partition_of_the_seed_is_a_number_of_old_ones() -> None:
+def test_the_partition_is_a_number_of_old_ones() -> None:
     rules = Rules(partition=percent(80), max_unavailable=percent(100))
     made = plan([role("prefill", 200), role("decode", 100)], rules).roles
     assert made["prefill"].moves == tuple(range(199, 159, -1))
@@ -87,7 +87,7 @@ def test_broken_old_ones_behind_keep_their_place_in_the_limit_and_are_named() ->
     assert made.waits_for == "a: 1 unavailable, 1 may be; old and not ready: 0"
 
 
-def test_no_replicas_hold_up_nobody() -> None:
+def test_a_role_without_replicas_holds_up_no_other() -> None:
     made = plan([role("a", 0), role("b", 10)], TEN).roles
     assert made["a"].state is State.COMPLETED
     assert made["b"].moves == (9,)

@@ -13,7 +13,7 @@ def test_percentages_and_nothing_are_ratios(text: object) -> None:
 @pytest.mark.parametrize(
     "text", ["", "%", "101%", "-1%", "1.5%", "01%", "10", "ten", "5 %", "0%%", "00", 5, -0.5, None]
 )
-def test_anything_else_is_not(text: object) -> None:
+def test_anything_else_is_no_ratio(text: object) -> None:
     assert not is_ratio(text)
 
 

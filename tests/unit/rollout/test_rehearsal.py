@@ -18,7 +18,7 @@ def test_all_roles_move_in_every_round(prefill: int, decode: int, ratio: int, mo
     assert max(one.skew for one in rehearsal.rounds) <= percent(ratio)
 
 
-def test_it_ends_at_the_partition() -> None:
+def test_a_rehearsal_ends_at_the_partition() -> None:
     rules = Rules(percent(5), percent(5), percent(80))
     rehearsal = rehearse([all_old("prefill", 200), all_old("decode", 100)], rules)
     assert rehearsal.rounds[-1].updated == {"decode": 20, "prefill": 40}

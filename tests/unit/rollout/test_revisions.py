@@ -32,11 +32,11 @@ def test_the_order_of_roles_does_not_matter() -> None:
     [("new", 4), ("c", 3), ("a", 4)],
     ids=["a new one", "the present one", "an earlier one, taken up again"],
 )
-def test_numbers_count_uses(present: str, expected: int) -> None:
+def test_revision_numbers_count_uses(present: str, expected: int) -> None:
     assert next_number([A, B, C], present) == expected
 
 
-def test_the_first_has_number_one() -> None:
+def test_the_first_revision_has_number_one() -> None:
     assert next_number([], "a") == 1
 
 

@@ -1,4 +1,4 @@
-"""Which groups are refused, and where they are told to be wrong."""
+"""Which RoleBasedGroups are refused, and which field the error names."""
 
 import msgspec
 import pytest
@@ -14,12 +14,12 @@ def read(body: object) -> RoleBasedGroup:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
-def test_accepted(case: Case) -> None:
+def test_valid_role_based_groups_are_accepted(case: Case) -> None:
     assert validate(read(case.body)) == []
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_refused(case: Case) -> None:
+def test_invalid_role_based_groups_are_refused(case: Case) -> None:
     errors = validate(read(case.body))
     assert any(e.path.startswith(case.field) and case.message in e.message for e in errors), errors
 

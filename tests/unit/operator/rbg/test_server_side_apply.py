@@ -79,7 +79,7 @@ def wanted(resource: Resource[Any], **more: Any) -> Json:
 
 @ALL
 @simulated
-async def test_it_is_sent_once(resource: Resource[Any]) -> None:
+async def test_an_object_is_sent_once(resource: Resource[Any]) -> None:
     scene = await Scene().open()
     assert await scene.apply(resource)
     assert not await scene.apply(resource)
@@ -88,7 +88,9 @@ async def test_it_is_sent_once(resource: Resource[Any]) -> None:
 
 @ALL
 @simulated
-async def test_it_is_not_sent_again_where_the_store_is_behind(resource: Resource[Any]) -> None:
+async def test_an_object_is_not_sent_again_where_the_store_is_behind(
+    resource: Resource[Any],
+) -> None:
     scene = await Scene().open()
     await scene.apply(resource)
     await scene.applier.apply(resource, wanted(resource), OWNER, None)
@@ -107,7 +109,9 @@ async def test_what_is_wanted_now_is_sent() -> None:
 
 @ALL
 @simulated
-async def test_another_process_sends_it_once_and_changes_nothing(resource: Resource[Any]) -> None:
+async def test_another_process_sends_an_object_once_and_changes_nothing(
+    resource: Resource[Any],
+) -> None:
     scene = await Scene().open()
     await scene.apply(resource)
     before = scene.version(resource)
@@ -169,7 +173,7 @@ async def test_what_others_add_is_none_of_our_business(
 
 @ALL
 @simulated
-async def test_somebody_elses_object_is_left_alone(resource: Resource[Any]) -> None:
+async def test_an_object_of_another_owner_is_left_alone(resource: Resource[Any]) -> None:
     scene = await Scene().open()
     await scene.others.create(resource, {"metadata": {"name": "x"}, **BODIES[resource.kind]}, NS)
     before = scene.version(resource)
@@ -191,7 +195,7 @@ async def test_an_object_that_was_taken_away_from_us_is_left_alone() -> None:
 
 
 @simulated
-async def test_whoever_keeps_changing_it_is_not_answered_without_end() -> None:
+async def test_a_client_that_keeps_changing_an_object_is_not_answered_endlessly() -> None:
     scene = await Scene().open()
     await scene.apply(STATEFUL_SETS)
     await scene.change(STATEFUL_SETS, {"spec": {"replicas": 5}})

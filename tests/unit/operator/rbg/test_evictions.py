@@ -1,0 +1,152 @@
+"""Evicting, holding, letting go and relabelling pods, against an API in memory."""
+
+import random
+
+import msgspec
+import pytest
+
+from intact.kube.client import Client
+from intact.kube.resources import PODS as POD_VIEWS
+from intact.model.pod import Pod
+from intact.operator.rbg.evictions import EvictedPods, RbgEvictions, let_go
+from intact.rollout.names import HELD, REVISION
+from intact.rollout.orders import Eviction
+from intact.sandbox import MemoryApi, Rule, wall_clock
+from tests.support.objects import NAMESPACES, PODS, Json
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pub.scene import NS, Wire
+
+
+class Scene:
+    """Three pods, `a`, `b` and `c`."""
+
+    def __init__(self) -> None:
+        self.api = MemoryApi(clock=wall_clock())
+        self.wire = Wire(self.api)
+        self.client = Client(self.wire, rng=random.Random(1))
+        self.evicted = EvictedPods()
+        self.evictions = RbgEvictions(self.client, self.evicted)
+
+    async def open(self) -> "Scene":
+        await self.client.create(NAMESPACES, {"metadata": {"name": NS}})
+        for name in "abc":
+            await self.client.create(PODS, {"metadata": {"name": name}}, NS)
+        return self
+
+    def refuse(self, *names: str, code: int = 429) -> None:
+        async def review(request: Json) -> Json:
+            if request["name"] not in names:
+                return {"allowed": True}
+            return {"allowed": False, "status": {"code": code, "message": "not now"}}
+
+        self.api.admit("budget", review, [Rule(("pods/eviction",), ("CREATE",))])
+
+    def pod(self, name: str) -> Pod:
+        return msgspec.convert(self.api.peek(POD_VIEWS.full_name, NS, name), Pod)
+
+    def eviction(self, name: str, role: str = "prefill", deployment: str = "") -> Eviction:
+        return Eviction(self.pod(name), role, deployment)
+
+    def there(self) -> dict[str, list[str]]:
+        """The finalizers of the pods that are there."""
+        return {
+            one["metadata"]["name"]: one["metadata"].get("finalizers", [])
+            for one in self.api.objects(POD_VIEWS.full_name, NS)
+        }
+
+
+@simulated
+async def test_an_evicted_pod_is_held_until_it_is_let_go() -> None:
+    scene = await Scene().open()
+    assert await scene.evictions.evict([scene.eviction("a")], {"prefill"}) == {}
+    assert scene.there() == {"a": [HELD], "b": [], "c": []}
+    assert scene.pod("a").metadata.deletion_timestamp is not None
+    await scene.evictions.let_go([scene.pod(name) for name in "abc"])
+    assert scene.there().keys() == {"b", "c"}
+    assert scene.evictions.writes == 3
+
+
+@simulated
+async def test_a_pod_that_its_budget_keeps_is_not_touched() -> None:
+    scene = await Scene().open()
+    scene.refuse("a")
+    before = scene.pod("a").metadata.resource_version
+    refusals = await scene.evictions.evict([scene.eviction("a")], {"prefill"})
+    assert refusals["prefill"].startswith("a budget of pod a: ")
+    assert "not now" in refusals["prefill"]
+    assert scene.pod("a").metadata.resource_version == before
+
+
+@simulated
+async def test_after_a_refusal_the_role_waits_and_other_roles_go_on() -> None:
+    scene = await Scene().open()
+    scene.refuse("a", code=403)
+    evictions = [scene.eviction("a"), scene.eviction("b"), scene.eviction("c", "decode")]
+    refusals = await scene.evictions.evict(evictions, {"prefill", "decode"})
+    assert refusals.keys() == {"prefill"}
+    assert refusals["prefill"].startswith("the eviction of pod a: ")
+    assert scene.there() == {"a": [], "b": [], "c": [HELD]}
+
+
+@simulated
+async def test_pods_of_a_role_that_was_not_applied_stay() -> None:
+    scene = await Scene().open()
+    assert await scene.evictions.evict([scene.eviction("a")], {"decode"}) == {}
+    assert scene.wire.count("POST", "/eviction") == 0
+
+
+@pytest.mark.parametrize(("refused", "remembered"), [(False, True), (True, False)])
+@simulated
+async def test_a_deployment_remembers_the_pods_that_went(refused: bool, remembered: bool) -> None:
+    scene = await Scene().open()
+    if refused:
+        scene.refuse("a")
+    eviction = scene.eviction("a", deployment="uid")
+    await scene.evictions.evict([eviction], {"prefill"})
+    pods = scene.evicted.by_deployment()["uid"]
+    assert (eviction.pod.metadata.uid in pods) is remembered
+    assert ("a" in scene.there()) is refused, "it is not held: it comes back in any case"
+
+
+@simulated
+async def test_a_remembered_pod_stays_remembered_if_its_budget_refuses_it_later() -> None:
+    scene = await Scene().open()
+    eviction = scene.eviction("a", deployment="uid")
+    scene.evicted.add("uid", eviction.pod.metadata.uid)
+    scene.refuse("a")
+    await scene.evictions.evict([eviction], {"prefill"})
+    assert scene.evicted.by_deployment() == {"uid": {eviction.pod.metadata.uid}}
+
+
+def test_what_a_deployment_was_lowered_by_is_forgotten() -> None:
+    evicted = EvictedPods()
+    assert evicted.add("uid", "a")
+    assert not evicted.add("uid", "a")
+    evicted.add("other", "b")
+    evicted.forget("uid")
+    assert evicted.by_deployment() == {"other": {"b"}}
+    evicted.forget_all()
+    assert evicted.by_deployment() == {}
+
+
+@simulated
+async def test_a_refused_label_holds_up_no_other() -> None:
+    scene = await Scene().open()
+
+    async def review(request: Json) -> Json:
+        return {"allowed": request["name"] != "a", "status": {"code": 403}}
+
+    scene.api.admit("policy", review, [Rule(("pods",), ("UPDATE",))])
+    revisions = dict.fromkeys(("a", "gone", "b"), "new")
+    [refusal] = await scene.evictions.relabel(NS, revisions)
+    assert refusal.status.code == 403
+    assert [scene.pod(name).metadata.labels.get(REVISION) for name in "ab"] == [None, "new"]
+
+
+@simulated
+async def test_a_pod_that_is_gone_needs_not_be_let_go() -> None:
+    scene = await Scene().open()
+    await scene.evictions.evict([scene.eviction("a")], {"prefill"})
+    held = scene.pod("a")
+    assert await let_go(scene.client, held)
+    assert not await let_go(scene.client, held)

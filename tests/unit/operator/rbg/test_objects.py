@@ -1,0 +1,126 @@
+"""The objects that a RoleBasedGroup owns."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from intact.model.meta import ObjectMeta
+from intact.model.rbg import Role, RoleBasedGroup
+from intact.model.role_workload import RoleWorkload, RoleWorkloadSpec
+from intact.operator.rbg import objects
+from intact.rollout.names import BATCHED
+from intact.rollout.orders import WorkloadOrder
+from tests.support.rbg_objects import Json, batches, group, kind, role
+
+
+def read(*roles: Json, **spec: Any) -> RoleBasedGroup:
+    body = group("llm", *roles, **spec)
+    body["metadata"] |= {"namespace": "ns", "uid": "the-uid"}
+    return msgspec.convert(body, RoleBasedGroup)
+
+
+def spec(found: RoleBasedGroup, live: RoleWorkload | None = None, **order: Any) -> Json:
+    """Of the workload of the first role."""
+    first: Role = found.spec.roles[0]
+    wanted = WorkloadOrder("llm-" + first.name, first, "rev", **({"replicas": 4} | order))
+    body = objects.workload(found, wanted, live, 6)
+    assert body["metadata"]["ownerReferences"][0]["uid"] == "the-uid"
+    assert body["metadata"]["annotations"]["rolebasedgroup.workloads.x-k8s.io/role-size"] == "6"
+    found_spec: Json = body["spec"]
+    return found_spec
+
+
+@pytest.mark.parametrize(
+    ("given", "order", "expected"),
+    [
+        pytest.param(None, 3, 3, id="the rollout's"),
+        pytest.param("50%", None, 2, id="the role's, of what it has"),
+        pytest.param("30%", None, 2, id="rounded up"),
+        pytest.param(None, None, 0, id="none"),
+    ],
+)
+def test_the_partition_of_a_stateful_set(
+    given: str | None, order: int | None, expected: int
+) -> None:
+    strategy: Json = {"updateStrategy": {"rollingUpdate": {"partition": given}}} if given else {}
+    found = spec(read(role("prefill", **strategy)), partition=order)
+    assert found["updateStrategy"]["rollingUpdate"]["partition"] == expected
+
+
+def test_immutable_fields_of_a_stateful_set_keep_their_value() -> None:
+    live = RoleWorkload(
+        metadata=ObjectMeta(name="llm-prefill"),
+        spec=RoleWorkloadSpec(service_name="before", pod_management_policy="OrderedReady"),
+    )
+    found = spec(read(role("prefill")), live)
+    assert (found["serviceName"], found["podManagementPolicy"]) == ("before", "OrderedReady")
+    fresh = spec(read(role("prefill")))
+    assert (fresh["serviceName"], fresh["podManagementPolicy"]) == ("s-llm-prefill", "Parallel")
+
+
+def test_a_rollout_overrides_how_many_pods_of_a_deployment_may_be_unavailable() -> None:
+    own: Json = {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 3, "maxSurge": "10%"}}}
+    router = read(role("router", **own, **kind("Deployment")))
+    assert spec(router)["strategy"]["rollingUpdate"] == {"maxUnavailable": 3, "maxSurge": "10%"}
+    held = spec(router, max_unavailable=0)["strategy"]["rollingUpdate"]
+    assert held["maxUnavailable"] == 0
+
+
+def test_a_leader_worker_set_has_both_templates_and_the_partition_of_the_rollout() -> None:
+    patch = {"spec": {"containers": [{"name": "engine", "image": "leader:1"}]}}
+    sets = role(
+        "decode",
+        leaderWorkerSet={"size": 3, "patchLeaderTemplate": patch},
+        **kind("LeaderWorkerSet"),
+    )
+    found = spec(read(sets), partition=2, max_unavailable=1)
+    update = found["rolloutStrategy"]["rollingUpdateConfiguration"]
+    assert update == {"partition": 2, "maxUnavailable": 1}
+    templates = found["leaderWorkerTemplate"]
+    assert templates["size"] == 3
+    images = [
+        templates[name]["spec"]["containers"][0]["image"]
+        for name in ("leaderTemplate", "workerTemplate")
+    ]
+    assert images == ["leader:1", "engine:1"]
+
+
+def test_pods_of_a_role_in_batches_are_sent_to_the_placement_webhook() -> None:
+    rules = batches({"prefill": 2, "decode": 1})
+    found = spec(read(role("prefill", 4), role("decode", 2), coordination=[rules]))
+    assert found["template"]["metadata"]["labels"][BATCHED] == "batched"
+    assert BATCHED not in spec(read(role("prefill")))["template"]["metadata"]["labels"]
+
+
+def test_a_service_of_a_stateful_set_shows_pods_that_are_not_ready() -> None:
+    ports = [{"name": "http", "port": 80, "targetPort": "web"}, {"port": 9000}]
+    found = read(role("prefill", servicePorts=ports), role("router", **kind("Deployment")))
+    prefill, router = (objects.service(found, one)["spec"] for one in found.spec.roles)
+    assert prefill["publishNotReadyAddresses"]
+    assert "publishNotReadyAddresses" not in router
+    assert [(one["name"], one["port"]) for one in prefill["ports"]] == [
+        ("http", 80),
+        ("port9000", 9000),
+    ]
+    assert prefill["ports"][0]["targetPort"] == "web"
+
+
+def test_a_leader_worker_set_needs_no_service() -> None:
+    found = read(role("decode", **kind("LeaderWorkerSet")), role("prefill"))
+    assert [objects.has_service(one) for one in found.spec.roles] == [False, True]
+
+
+def test_the_config_map_has_an_address_for_each_ordinal() -> None:
+    found = read(
+        role("prefill", servicePorts=[{"name": "my-port", "port": 80}]),
+        role("router", **kind("Deployment")),
+        role("decode", **kind("LeaderWorkerSet")),
+    )
+    body = objects.config_map(found, {"prefill": 1, "router": 2, "decode": 1})
+    roles = msgspec.yaml.decode(body["data"]["config.yaml"])["roles"]
+    assert roles["prefill"]["instances"] == [
+        {"address": "llm-prefill-0.s-llm-prefill", "ports": {"my_port": 80}}
+    ]
+    assert roles["router"] == {"size": 2, "address": "s-llm-router", "instances": []}
+    assert roles["decode"]["instances"] == [{"address": "llm-decode-0.llm-decode"}]

@@ -7,9 +7,9 @@ import click
 from intact.cli.session import asking
 from intact.kube.client import Client
 from intact.kube.resources import RBGS
+from intact.model.pod_state import controller_uid
 from intact.operator.rbg.resources import REVISIONS
 from intact.operator.rbg.rollback import roll_back
-from intact.operator.rbg.server_side_apply import is_owned_by
 from intact.rollout.names import GROUP
 from intact.rollout.revisions import group_hash, previous, revision_of, role_hashes
 
@@ -40,9 +40,7 @@ async def undo_in(client: Client, namespace: str, name: str, to_revision: int | 
     which = f"RoleBasedGroup {namespace}/{name}"
     group = await client.get(RBGS, name, namespace)
     stored = await client.list(REVISIONS, namespace, labels=f"{GROUP}={name}")
-    known = [
-        revision_of(one) for one in stored.items if is_owned_by(one.metadata, group.metadata.uid)
-    ]
+    known = [revision_of(one) for one in stored.items if controller_uid(one) == group.metadata.uid]
     try:
         chosen = previous(known, group_hash(role_hashes(group)), to_revision)
     except LookupError as error:

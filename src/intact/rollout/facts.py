@@ -2,12 +2,13 @@
 role are functions of them."""
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from intact.model.pod import Pod
 from intact.model.pod_state import is_ready
-from intact.model.rbg import Role
+from intact.model.rbg import LEADER_WORKER_SET, Role
+from intact.model.role_workload import RoleWorkload
 from intact.rollout.names import role_revision_label
 from intact.rollout.replicas import RoleReplica, ready_for, replicas
 
@@ -33,6 +34,34 @@ class WorkloadFacts:
     if it can."""
 
 
+def workload_facts(
+    role: Role, workload: RoleWorkload, evicted: frozenset[str] = frozenset()
+) -> WorkloadFacts:
+    """Of a workload of the role's present kind."""
+    meta, spec, status = workload.metadata, workload.spec, workload.status
+    observed = _is_observed(role, workload)
+    return WorkloadFacts(
+        name=meta.name,
+        uid=meta.uid,
+        replicas=1 if spec.replicas is None else spec.replicas,
+        revision=meta.labels.get(role_revision_label(role.name), ""),
+        partition=spec.partition,
+        observed=observed,
+        settled=observed and status.current_revision == status.update_revision,
+        evicted=evicted,
+        short=status.short,
+    )
+
+
+def _is_observed(role: Role, workload: RoleWorkload) -> bool:
+    """Whether its controller has seen its present spec. Older controllers of LeaderWorkerSets do
+    not report it: there, only the pods can tell."""
+    seen = workload.status.observed_generation
+    if role.kind == LEADER_WORKER_SET and not seen:
+        return True
+    return seen >= workload.metadata.generation
+
+
 @dataclass(frozen=True, slots=True)
 class RoleFacts:
     role: Role
@@ -53,6 +82,17 @@ class RoleFacts:
     def size(self) -> int:
         """Replicas that the role should have in the end."""
         return self.desired if self.size_in_batches is None else self.size_in_batches
+
+    def with_answer(self, answer: RoleWorkload) -> "RoleFacts":
+        """After the API server has answered a write of one of its workloads. A workload that was
+        just created stays unknown until the store has it."""
+        workloads = [
+            workload_facts(self.role, answer, one.evicted)
+            if one.uid == answer.metadata.uid
+            else one
+            for one in self.workloads
+        ]
+        return replace(self, workloads=workloads)
 
     def is_updated(self, pod: Pod) -> bool:
         return pod.metadata.labels.get(role_revision_label(self.role.name)) == self.revision

@@ -1,12 +1,17 @@
 """What is read off the facts of a role."""
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
 
+from intact.model.meta import ObjectMeta
 from intact.model.pod import Pod, PodCondition, PodStatus
-from intact.rollout.facts import RoleFacts
+from intact.model.rbg import Role
+from intact.model.role_workload import RoleWorkload
+from intact.rollout.facts import RoleFacts, workload_facts
+from tests.support.rbg_objects import kind, role
 from tests.unit.rollout.scene import NOW, Scene, pod
 
 
@@ -71,3 +76,49 @@ def test_min_ready_seconds_are_waited_for() -> None:
     slow = replace(facts, role=msgspec.structs.replace(facts.role, min_ready_seconds=30))
     assert not slow.is_ready(young)
     assert slow.until_ready() == 20
+
+
+def stateful_set(generation: int, observed: int, **more: Any) -> RoleWorkload:
+    body = {
+        "metadata": {"name": "llm-prefill", "uid": "prefill-uid", "generation": generation},
+        "spec": {"replicas": 2, "updateStrategy": {"rollingUpdate": {"partition": 1}}},
+        "status": {"observedGeneration": observed, **more},
+    }
+    return msgspec.convert(body, RoleWorkload)
+
+
+@pytest.mark.parametrize(
+    ("generation", "observed", "current", "expected"),
+    [
+        pytest.param(2, 2, "b", (True, True), id="one template"),
+        pytest.param(2, 2, "a", (True, False), id="two templates"),
+        pytest.param(2, 1, "b", (False, False), id="not observed yet"),
+    ],
+)
+def test_a_workload_is_settled_once_its_controller_has_seen_its_only_template(
+    generation: int, observed: int, current: str, expected: tuple[bool, bool]
+) -> None:
+    live = stateful_set(generation, observed, currentRevision=current, updateRevision="b")
+    found = workload_facts(prefill().role, live)
+    assert (found.observed, found.settled) == expected
+    assert (found.replicas, found.partition) == (2, 1)
+
+
+def test_a_leader_worker_set_that_reports_no_generation_counts_as_observed() -> None:
+    sets = msgspec.convert(role("decode", **kind("LeaderWorkerSet")), Role)
+    assert workload_facts(sets, stateful_set(2, 0)).observed
+    assert not workload_facts(sets, stateful_set(2, 1)).observed
+    assert not workload_facts(prefill().role, stateful_set(2, 0)).observed
+
+
+def test_an_answer_replaces_the_workload_and_keeps_its_evicted_pods() -> None:
+    facts = prefill()
+    live = replace(facts.workloads[0], evicted=frozenset({"x"}))
+    facts = replace(facts, workloads=[live])
+    [found] = facts.with_answer(stateful_set(3, 2)).workloads
+    assert not found.observed
+    assert found.evicted == {"x"}
+    created = msgspec.structs.replace(
+        stateful_set(1, 0), metadata=ObjectMeta(name="llm-prefill-b", uid="another")
+    )
+    assert facts.with_answer(created) == facts

@@ -10,7 +10,6 @@ from intact.kube.errors import BadRequest, Forbidden, Invalid, PatchError, Serve
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg import objects
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.facts import with_answer
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg.server_side_apply import Applier, NotOurs
 from intact.operator.rbg.stores import RbgStores
@@ -98,7 +97,7 @@ class RbgApply:
                 live = self._applier.newest(resource, seen, meta.namespace, order.name)
                 body = objects.workload(group, order, live, facts.size)
                 answer = await self._applier.apply(resource, body, meta.uid, live)
-                facts = with_answer(facts, answer)
+                facts = facts.with_answer(answer)
         except _REFUSALS as error:
             return facts, str(error)
         return facts, ""

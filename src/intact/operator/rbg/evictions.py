@@ -11,37 +11,11 @@ from intact.kube.client import Client, PatchType
 from intact.kube.errors import ApiError, Conflict, NotFound, TooManyRequests
 from intact.kube.resources import PODS
 from intact.model.pod import Pod
+from intact.operator.rbg.memory import EvictedPods
 from intact.operator.rbg.refusals import gather_refusals
 from intact.rollout.names import HELD, REVISION
 from intact.rollout.orders import Eviction
 from intact.rollout.statefulset import is_held
-
-
-class EvictedPods:
-    """UIDs of evicted pods that their Deployments have not been lowered by yet."""
-
-    def __init__(self) -> None:
-        self._by_deployment: dict[str, set[str]] = {}
-
-    def by_deployment(self) -> dict[str, frozenset[str]]:
-        """By the UID of the Deployment."""
-        return {uid: frozenset(pods) for uid, pods in self._by_deployment.items()}
-
-    def add(self, deployment: str, pod: str) -> bool:
-        """Whether it is new."""
-        pods = self._by_deployment.setdefault(deployment, set())
-        new = pod not in pods
-        pods.add(pod)
-        return new
-
-    def discard(self, deployment: str, pod: str) -> None:
-        self._by_deployment[deployment].discard(pod)
-
-    def forget(self, deployment: str) -> None:
-        self._by_deployment.pop(deployment, None)
-
-    def forget_all(self) -> None:
-        self._by_deployment.clear()
 
 
 class RbgEvictions:

@@ -5,20 +5,20 @@ evicted pods that Deployments have not been lowered by yet.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import BatchProgress, Coordination, RoleBasedGroup
 from intact.model.role_workload import RoleWorkload
-from intact.operator.rbg.resources import LEADER_WORKER_SETS, WORKLOADS
+from intact.operator.rbg.resources import WORKLOADS
 from intact.operator.rbg.server_side_apply import Applier
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.batch_progress import batch_progress
 from intact.rollout.batches import count
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, of_type
-from intact.rollout.facts import RoleFacts, WorkloadFacts
-from intact.rollout.names import ROLE, role_revision_label
+from intact.rollout.facts import RoleFacts, workload_facts
+from intact.rollout.names import ROLE
 from intact.rollout.revisions import role_hashes
 
 _Workloads = Mapping[str, list[tuple[str, RoleWorkload]]]
@@ -62,7 +62,7 @@ def read_facts(
             revision=hashes[name],
             pods=pods[name],
             workloads=[
-                _workload_facts(name, kind, one, evicted.get(one.metadata.uid, frozenset()))
+                workload_facts(role, one, evicted.get(one.metadata.uid, frozenset()))
                 for kind, one in workloads[name]
                 if kind == role.workload.kind and not is_terminating(one)
             ],
@@ -75,21 +75,6 @@ def read_facts(
     return RbgFacts(facts, batches)
 
 
-def with_answer(facts: RoleFacts, answer: RoleWorkload) -> RoleFacts:
-    """The facts after the API server has answered a write of one of the role's workloads. A
-    workload that was just created stays unknown until the store has it."""
-    name, kind = facts.role.name, facts.role.workload.kind
-    return replace(
-        facts,
-        workloads=[
-            _workload_facts(name, kind, answer, one.evicted)
-            if one.uid == answer.metadata.uid
-            else one
-            for one in facts.workloads
-        ],
-    )
-
-
 def _read_workloads(stores: RbgStores, applier: Applier, group: RoleBasedGroup) -> _Workloads:
     found: dict[str, list[tuple[str, RoleWorkload]]] = {role.name: [] for role in group.spec.roles}
     for kind, reflector in stores.workloads.items():
@@ -99,33 +84,6 @@ def _read_workloads(stores: RbgStores, applier: Applier, group: RoleBasedGroup) 
                 newest = applier.newest(WORKLOADS[kind], one, meta.namespace, meta.name)
                 found[role].append((kind, newest or one))
     return found
-
-
-def _workload_facts(
-    role: str, kind: str, workload: RoleWorkload, evicted: frozenset[str]
-) -> WorkloadFacts:
-    meta, spec, status = workload.metadata, workload.spec, workload.status
-    observed = _is_observed(kind, workload)
-    return WorkloadFacts(
-        name=meta.name,
-        uid=meta.uid,
-        replicas=1 if spec.replicas is None else spec.replicas,
-        revision=meta.labels.get(role_revision_label(role), ""),
-        partition=spec.partition,
-        observed=observed,
-        settled=observed and status.current_revision == status.update_revision,
-        evicted=evicted,
-        short=status.short,
-    )
-
-
-def _is_observed(kind: str, workload: RoleWorkload) -> bool:
-    """Whether its controller has seen its present spec. Older controllers of LeaderWorkerSets do
-    not report it: there, only the pods can tell."""
-    seen = workload.status.observed_generation
-    if kind == LEADER_WORKER_SETS.kind and not seen:
-        return True
-    return seen >= workload.metadata.generation
 
 
 def _released(group: RoleBasedGroup, coordination: Coordination, workloads: _Workloads) -> int:

@@ -34,8 +34,9 @@ from intact.operator.rbg.apply import Applied, RbgApply
 from intact.operator.rbg.batch_repair import BatchRepair
 from intact.operator.rbg.cleanup import RbgCleanup
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.evictions import EvictedPods, RbgEvictions
+from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.facts import read_facts
+from intact.operator.rbg.memory import EvictedPods, WrittenGroups
 from intact.operator.rbg.reporting import RbgReporting
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg.revisions import RbgRevisions
@@ -43,7 +44,6 @@ from intact.operator.rbg.rollback import roll_back_stalled
 from intact.operator.rbg.scaling import RbgScaling, Scaled
 from intact.operator.rbg.server_side_apply import Applier, Owned, TooSoon
 from intact.operator.rbg.stores import RbgStores
-from intact.operator.rbg.written import WrittenGroups
 from intact.rollout.coordinations import ROLLING_UPDATE, of_type
 from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import RolloutStep, WorkloadOrder, own_order

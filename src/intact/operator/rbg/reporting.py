@@ -9,7 +9,7 @@ from intact.kube.resources import RBGS
 from intact.model.meta import Condition
 from intact.model.rbg import RbgStatus, RoleBasedGroup
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.written import WrittenGroups
+from intact.operator.rbg.memory import WrittenGroups
 from intact.rollout.status import READY
 
 

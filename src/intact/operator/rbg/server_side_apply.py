@@ -15,7 +15,7 @@ from intact.kube.client import Client, PatchType
 from intact.kube.errors import Invalid, KubeError, NotFound
 from intact.kube.resources import Resource
 from intact.model.meta import ObjectMeta
-from intact.model.pod import PodMeta
+from intact.model.pod_state import controller_uid
 from intact.model.role_workload import ConfigMap, RoleWorkload, Service
 
 Owned = RoleWorkload | Service | ConfigMap
@@ -85,7 +85,7 @@ class Applier:
             except NotFound:
                 before = None
         if live is not None:
-            if not is_owned_by(live.metadata, owner):
+            if controller_uid(live) != owner:
                 raise NotOurs(
                     f"{resource.kind} {name} already exists and does not belong to this "
                     "RoleBasedGroup"
@@ -120,10 +120,6 @@ class Applier:
         )
         self.writes += 1
         return answer
-
-
-def is_owned_by(meta: ObjectMeta | PodMeta, uid: str) -> bool:
-    return any(one.controller and one.uid == uid for one in meta.owner_references)
 
 
 def _version(meta: ObjectMeta) -> int:

@@ -10,6 +10,7 @@ from intact.kube.retry import Backoff
 from intact.kube.store import Key, Store
 from intact.model.meta import ObjectMeta
 from intact.model.pod import Pod, PodMeta
+from intact.model.pod_state import controller_uid
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
 from intact.model.role_workload import ConfigMap, ControllerRevision, RoleWorkload, Service
 from intact.operator.rbg.resources import (
@@ -19,7 +20,6 @@ from intact.operator.rbg.resources import (
     SERVICES,
     WORKLOADS,
 )
-from intact.operator.rbg.server_side_apply import is_owned_by
 from intact.rollout.names import GROUP, REVISION, ROLE
 
 T = TypeVar("T", Pod, RoleWorkload, Service, ConfigMap, ControllerRevision, ScalingAdapter)
@@ -85,7 +85,7 @@ class RbgStores:
     def owned(self, reflector: Reflector[T], group: RoleBasedGroup) -> list[T]:
         """The objects of one kind that the RoleBasedGroup controls."""
         uid = group.metadata.uid
-        return [one for one in self._of(reflector, group) if is_owned_by(one.metadata, uid)]
+        return [one for one in self._of(reflector, group) if controller_uid(one) == uid]
 
     def _of(self, reflector: Reflector[T], group: RoleBasedGroup) -> list[T]:
         meta = group.metadata

@@ -22,7 +22,8 @@ from intact.kube.resources import Resource
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
 from intact.model.status import Status
-from intact.operator.rbg.evictions import EvictedPods, RbgEvictions
+from intact.operator.rbg.evictions import RbgEvictions
+from intact.operator.rbg.memory import EvictedPods
 from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import role_revision_label
 from intact.rollout.orders import WorkloadOrder

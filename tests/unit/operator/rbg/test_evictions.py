@@ -8,7 +8,8 @@ import pytest
 from intact.kube.client import Client
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.model.pod import Pod
-from intact.operator.rbg.evictions import EvictedPods, RbgEvictions, let_go
+from intact.operator.rbg.evictions import RbgEvictions, let_go
+from intact.operator.rbg.memory import EvictedPods
 from intact.rollout.names import HELD, REVISION
 from intact.rollout.orders import Eviction
 from intact.sandbox import MemoryApi, Rule, wall_clock
@@ -116,17 +117,6 @@ async def test_a_remembered_pod_stays_remembered_if_its_budget_refuses_it_later(
     scene.refuse("a")
     await scene.evictions.evict([eviction], {"prefill"})
     assert scene.evicted.by_deployment() == {"uid": {eviction.pod.metadata.uid}}
-
-
-def test_what_a_deployment_was_lowered_by_is_forgotten() -> None:
-    evicted = EvictedPods()
-    assert evicted.add("uid", "a")
-    assert not evicted.add("uid", "a")
-    evicted.add("other", "b")
-    evicted.forget("uid")
-    assert evicted.by_deployment() == {"other": {"b"}}
-    evicted.forget_all()
-    assert evicted.by_deployment() == {}
 
 
 @simulated

@@ -1,10 +1,7 @@
 """What a reconcile reads of a RoleBasedGroup."""
 
-import msgspec
-
 from intact.model.rbg import RoleBasedGroup
-from intact.model.role_workload import RoleWorkload
-from intact.operator.rbg.facts import RbgFacts, read_facts, with_answer
+from intact.operator.rbg.facts import RbgFacts, read_facts
 from intact.operator.rbg.server_side_apply import Applier
 from tests.support.rbg_objects import batches, group, kind, role
 from tests.support.rbg_waiting import DEPLOYMENTS, STATEFUL_SETS
@@ -46,20 +43,6 @@ async def test_a_workload_of_another_kind_is_made_and_not_used() -> None:
         facts = read(scene).roles["prefill"]
         assert facts.is_made
         assert facts.workloads == []
-
-
-@simulated
-async def test_an_answer_is_not_observed_yet() -> None:
-    async with grouping() as scene:
-        await scene.make(two_roles())
-        await play_all(scene)
-        facts = read(scene).roles["prefill"]
-        body = scene.get(STATEFUL_SETS, "llm-prefill")
-        body["metadata"]["generation"] += 1
-        answer = msgspec.convert(body, RoleWorkload)
-        assert not with_answer(facts, answer).workloads[0].observed
-        body["metadata"]["uid"] = "another"
-        assert with_answer(facts, msgspec.convert(body, RoleWorkload)) == facts
 
 
 @simulated

@@ -1,4 +1,4 @@
-"""A RoleBasedGroup that was written is known before the store has seen it."""
+"""What was written is known before the stores have seen it."""
 
 import random
 
@@ -7,8 +7,8 @@ import pytest
 from intact.kube.client import Client
 from intact.model.meta import ObjectMeta
 from intact.model.rbg import RoleBasedGroup
+from intact.operator.rbg.memory import EvictedPods, WrittenGroups
 from intact.operator.rbg.stores import RbgStores
-from intact.operator.rbg.written import WrittenGroups
 from intact.sandbox import MemoryApi, wall_clock
 from tests.unit.kube.simulated import simulated
 
@@ -31,7 +31,7 @@ def version(number: int, uid: str = "a") -> RoleBasedGroup:
     ],
 )
 @simulated
-async def test_the_newest_one_is_known(
+async def test_the_newest_role_based_group_is_known(
     seen: RoleBasedGroup | None, written: RoleBasedGroup | None, expected: RoleBasedGroup | None
 ) -> None:
     api = MemoryApi(clock=wall_clock())
@@ -43,3 +43,14 @@ async def test_the_newest_one_is_known(
         groups.remember(written)
     assert groups.newest(KEY) == expected
     assert groups.newest(KEY) == expected, "asking changes nothing"
+
+
+def test_what_a_deployment_was_lowered_by_is_forgotten() -> None:
+    evicted = EvictedPods()
+    assert evicted.add("uid", "a")
+    assert not evicted.add("uid", "a")
+    evicted.add("other", "b")
+    evicted.forget("uid")
+    assert evicted.by_deployment() == {"other": {"b"}}
+    evicted.forget_all()
+    assert evicted.by_deployment() == {}

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from intact.kube.resources import Resource
+from intact.rollout.names import HELD, REVISION
+from intact.sandbox import Rule
 from tests.support.objects import PODS, Json
-from tests.support.rbg_objects import batches, group, role
+from tests.support.rbg_objects import batches, group, kind, role, rolling, template
 from tests.support.rbg_waiting import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -20,6 +22,7 @@ from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
 from tests.unit.operator.rbg.scene import (
     OWNED,
+    Scene,
     grouping,
     is_owned,
     of_groups,
@@ -264,3 +267,94 @@ async def test_a_server_that_is_away_is_waited_for() -> None:
         await scene.settle(30)
         assert scene.names(STATEFUL_SETS) == ["llm-prefill"]
         assert scene.names(DEPLOYMENTS) == ["llm-router"]
+
+
+# Coordinated
+
+
+def coordinated(*, deployment: bool = False) -> Json:
+    rules = rolling("prefill", "decode", maxSkew="100%", maxUnavailableRatio="50%")
+    prefill = role("prefill", 4, **(kind("Deployment") if deployment else {}))
+    return group("llm", prefill, role("decode", 2), coordination=[rules])
+
+
+class Policy:
+    """Refuses an operation, until it is told not to."""
+
+    def __init__(self, scene: Scene, resource: str, operation: str, code: int = 403) -> None:
+        self.refuses = True
+        self._code = code
+        scene.api.admit("policy", self._review, [Rule((resource,), (operation,))])
+
+    async def _review(self, _request: Json) -> Json:
+        status = {"code": self._code, "message": "not now"}
+        return {"allowed": not self.refuses, "status": status}
+
+
+def new_prefill() -> Json:
+    return replaced("/spec/roles/0/template", template("engine:2"))
+
+
+def held(scene: Scene) -> list[str]:
+    return [
+        one["metadata"]["name"]
+        for one in scene.pods()
+        if HELD in one["metadata"].get("finalizers", [])
+    ]
+
+
+@simulated
+async def test_a_role_waits_for_the_budget_that_refuses_its_eviction() -> None:
+    async with grouping() as scene:
+        await scene.make(coordinated())
+        await scene.play()
+        Policy(scene, "pods/eviction", "CREATE", 429)
+        await scene.change(new_prefill())
+        [state] = scene.status.coordination_state
+        assert state.progress["prefill"].waiting_for.startswith("a budget of pod llm-prefill-3: ")
+        assert held(scene) == []
+
+
+@simulated
+async def test_a_pod_stays_held_while_its_workload_cannot_be_applied() -> None:
+    async with grouping() as scene:
+        await scene.make(coordinated())
+        await scene.play()
+        scene.api.faults.hold_watches(lambda request: request.path.endswith("/pods"))
+        await scene.change(new_prefill())
+        evicted = held(scene)
+        assert evicted == ["llm-prefill-2", "llm-prefill-3"]
+        policy = Policy(scene, "statefulsets", "UPDATE")
+        scene.api.faults.release_watches()
+        await scene.settle(10)
+        assert held(scene) == evicted, "the partition still holds them: they would come back old"
+        policy.refuses = False
+        await scene.settle(10)
+        assert held(scene) == []
+
+
+@simulated
+async def test_a_refused_label_is_tried_again() -> None:
+    async with grouping() as scene:
+        await scene.make(coordinated())
+        policy = Policy(scene, "pods", "UPDATE")
+        await scene.play()
+        policy.refuses = False
+        await scene.settle(60)
+        assert all(REVISION in one["metadata"]["labels"] for one in scene.pods())
+
+
+@simulated
+async def test_a_deployment_is_lowered_once_for_each_evicted_pod() -> None:
+    async with grouping() as scene:
+        await scene.make(coordinated(deployment=True))
+        await play_all(scene)
+        await scene.change(new_prefill())
+        assert len(scene.pods()) == 4, "two of prefill are evicted"
+        await scene.play(DEPLOYMENTS)
+        old = scene.get(DEPLOYMENTS, "llm-prefill")["spec"]
+        assert old["replicas"] == 2
+        for name in ("llm-prefill-0", "llm-prefill-1"):  # as its ReplicaSet does
+            await scene.client.delete(PODS, name, NS)
+        await scene.settle()
+        assert scene.get(DEPLOYMENTS, "llm-prefill")["spec"]["replicas"] == 2

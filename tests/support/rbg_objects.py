@@ -1,4 +1,4 @@
-"""Groups for tests, as JSON."""
+"""RoleBasedGroups for tests, as JSON."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What tests of groups do in a namespace."""
+"""What tests of RoleBasedGroups do in a namespace."""
 
 from collections.abc import Callable
 from typing import Any

@@ -129,7 +129,7 @@ def test_one_that_cannot_make_pods_is_lowered_once_it_has_counted_them(
     assert scales(scene.step()) == {"llm-prefill-b": 10 - scale, "llm-prefill": scale}
 
 
-def test_pods_that_have_failed_or_belong_to_nobody_are_not_its_own() -> None:
+def test_failed_pods_and_pods_without_a_controller_are_not_its_own() -> None:
     scene = Scene(deployment=True)
     deployments(scene, 10, 0)
     old = scene.old("prefill")

@@ -17,7 +17,7 @@ sizes = st.lists(st.integers(0, 60), min_size=2, max_size=5)
 
 @st.composite
 def rules_for(draw: st.DrawFn, desired: list[int]) -> Rules:
-    """Rules that a group of such sizes is accepted with."""
+    """Rules that a RoleBasedGroup with roles of such sizes may have."""
     least = max((-(-100 // number) for number in desired if number), default=1)
     return Rules(
         max_skew=draw(st.none() | ratios),
@@ -44,7 +44,7 @@ def random_roles(draw: st.DrawFn) -> list[PlannedRole]:
 
 
 class World:
-    """Roles in the hands of somebody who carries out plans, and of fate."""
+    """Roles whose plans are carried out, while pods fail and become ready."""
 
     def __init__(self, roles: list[PlannedRole], rules: Rules) -> None:
         self.rules = rules

@@ -20,7 +20,7 @@ def evicted(step: RolloutStep) -> list[str]:
     return [one.pod.metadata.name for one in step.evict]
 
 
-def test_a_role_that_is_not_there_yet_holds_up_nobody() -> None:
+def test_a_role_that_is_not_there_yet_holds_up_no_other() -> None:
     scene = Scene()
     scene.facts["decode"] = replace(scene.facts["decode"], pods=[], workloads=[])
     step = scene.step()

@@ -116,7 +116,7 @@ class Scene:
         return self._all(PODS)
 
     def versions(self) -> dict[tuple[str, str], str]:
-        """Of everything that a group owns, and of itself."""
+        """Of the RoleBasedGroup and of everything that it owns."""
         return {
             (each.kind, one["metadata"]["name"]): one["metadata"]["resourceVersion"]
             for each in (*OWNED, GROUPS)
@@ -124,7 +124,7 @@ class Scene:
         }
 
     async def patch(self, resource: Resource[Any], name: str, body: Json) -> None:
-        """By somebody else."""
+        """By another client."""
         await self.client.patch(resource, body, name, NS)
         await self.settle()
 
@@ -136,7 +136,7 @@ class Scene:
 
     async def play(self, resource: Resource[Any] = STATEFUL_SETS, *, ready: bool = True) -> None:
         """Give every workload of a kind the pods that it wants, and let it say what it has seen,
-        until the group wants nothing else of it."""
+        until the controller changes it no more."""
         wanted: list[int] = []
         while wanted != (now := [one["metadata"]["generation"] for one in self._all(resource)]):
             wanted = now
@@ -174,7 +174,7 @@ class Scene:
         return found
 
     async def look_again(self) -> None:
-        """At the group, as if something had changed."""
+        """Reconcile, as if something had changed."""
         self.replica.reconciler.mark((NS, "llm"))
         await self.settle()
 
@@ -200,7 +200,7 @@ class Scene:
 
 
 def of_groups(request: Request) -> bool:
-    """Whether it is about groups themselves."""
+    """Whether it is about RoleBasedGroups themselves."""
     return request.path.endswith(f"/{RBGS.plural}")
 
 
@@ -221,7 +221,7 @@ async def grouping() -> AsyncGenerator[Scene, None]:
 
 
 def is_owned(scene: Scene, found: Json) -> bool:
-    """By the group, which the garbage collector can then tell."""
+    """By the RoleBasedGroup, as the garbage collector sees it."""
     [owner] = found["metadata"]["ownerReferences"]
     return bool(
         owner["uid"] == scene.group().metadata.uid

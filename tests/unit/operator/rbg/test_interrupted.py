@@ -1,4 +1,4 @@
-"""A group whose controller is interrupted, refused, or overtaken by an edit."""
+"""A RoleBasedGroup whose controller is interrupted, refused, or overtaken by an edit."""
 
 from collections.abc import Callable
 
@@ -164,7 +164,7 @@ REFUSED = {"code": 403, "reason": "Forbidden", "message": "so says a policy"}
 def refuse(
     scene: Scene, resource: str, operation: str, when: Callable[[Json], bool] = lambda _: True
 ) -> None:
-    """As somebody's webhook does."""
+    """As another webhook does."""
 
     async def review(request: Json) -> Json:
         return {"allowed": False, "status": REFUSED} if when(request) else {"allowed": True}
@@ -292,7 +292,7 @@ async def test_what_was_deleted_unseen_comes_back() -> None:
 
 @simulated
 async def test_a_rollout_is_not_let_loose_where_its_workload_is_out_of_sight() -> None:
-    """Somebody takes away the label by which it is found, in the middle."""
+    """A user removes the label by which the store finds the workload, during a rollout."""
     async with grouping() as scene:
         await scene.make(coordinated())
         await scene.play()

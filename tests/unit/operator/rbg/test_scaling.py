@@ -33,7 +33,7 @@ def agreed(scene: Scene) -> int:
 
 
 def numbers(scene: Scene) -> tuple[int | None, int | None, int | None, int]:
-    """Of the role in the group, its adapter, what they agreed on, and the workload."""
+    """Replicas of the role, its adapter, the agreed number, and the workload."""
     adapter = scene.adapter()
     workload = scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["replicas"]
     return (
@@ -219,7 +219,9 @@ async def test_a_deleted_adapter_comes_back_with_the_roles_number() -> None:
 
 @pytest.mark.parametrize("owner", [[], [{"controller": True, "uid": "another"}]])
 @simulated
-async def test_somebody_elses_adapter_is_neither_followed_nor_changed(owner: list[Json]) -> None:
+async def test_an_adapter_of_another_owner_is_neither_followed_nor_changed(
+    owner: list[Json],
+) -> None:
     async with grouping() as scene:
         references = [{"apiVersion": "v1", "kind": "Owner", "name": "o"} | one for one in owner]
         mine: Json = {

@@ -58,7 +58,7 @@ class Scene:
         return self.wire.count("PATCH", "") > before
 
     async def change(self, resource: Resource[Any], body: Json) -> None:
-        """By somebody else, when the last repair is some time ago."""
+        """By another client, some time after the last repair."""
         await asyncio.sleep(BETWEEN_REPAIRS)
         await self.others.patch(resource, body, "x", NS)
 

@@ -1,6 +1,13 @@
-"""The command line. Each command's work is imported when it runs: a plugin starts often."""
+"""The command line: which commands there are, with their options.
+
+The work of a command is in a module of its own, which is imported when the command runs: a plugin
+of kubectl starts often, and `intact --help` must not wait for what it does not use.
+"""
 
 import click
+
+from intact.cli.options import Cluster, cluster_options, group_options, operator_namespace
+from intact.operator.names import CONTROLLERS, DEFAULT_CONTROLLERS, HTTP_PORT
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -10,12 +17,11 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
+@cluster_options
 @click.option(
     "--http-bind",
     metavar="HOST:PORT",
-    default="0.0.0.0:8080",
+    default=f"0.0.0.0:{HTTP_PORT}",
     show_default=True,
     help="Where to serve /healthz, /readyz and /metrics. Port 0 takes a free one.",
 )
@@ -24,13 +30,15 @@ def main() -> None:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How log lines look.",
+    help="Format of log lines.",
 )
-@click.option("--install", is_flag=True, help="First apply the CRDs; keep the webhooks registered.")
+@click.option(
+    "--install", is_flag=True, help="First apply the CRDs; then serve and register the webhooks."
+)
 @click.option(
     "--webhook-bind",
     metavar="HOST:PORT",
-    help="Where to answer admission reviews. Replicas outside a cluster may share one.",
+    help="Where to answer admission reviews. Processes outside a cluster may share one address.",
 )
 @click.option(
     "--webhook-service",
@@ -40,13 +48,12 @@ def main() -> None:
 @click.option(
     "--controllers",
     metavar="LIST",
-    default="pub,pdb,rbg",
+    default=",".join(DEFAULT_CONTROLLERS),
     show_default=True,
-    help="What to run, separated by commas: pub, pdb, rbg, disruption.",
+    help=f"What to run, separated by commas: {', '.join(CONTROLLERS)}.",
 )
 def run(
-    kubeconfig: str | None,
-    context: str | None,
+    cluster: Cluster,
     http_bind: str,
     log_format: str,
     install: bool,
@@ -58,8 +65,7 @@ def run(
     from intact.cli import run as command
 
     command.run(
-        kubeconfig,
-        context,
+        cluster,
         http_bind,
         log_format,
         install=install,
@@ -70,89 +76,87 @@ def run(
 
 
 @main.command()
-@click.option("--namespace", metavar="NAME", default="intact-system", show_default=True)
+@operator_namespace
 @click.option("--image", metavar="IMAGE", help="Image that has the intact command.")
-@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Replicas of the Deployment.",
+)
 def manifests(namespace: str, image: str | None, replicas: int) -> None:
-    """Print all that a cluster needs to run Intact, as YAML."""
+    """Print everything that a cluster needs to run Intact, as YAML."""
     from intact.cli import manifests as command
 
     command.show(namespace, image, replicas)
 
 
 @main.command()
-@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
-@click.option("--namespace", metavar="NAME", default="intact-system", show_default=True)
-@click.option("--crds", is_flag=True, help="Remove the CRDs as well, and with them all budgets.")
-def uninstall(kubeconfig: str | None, context: str | None, namespace: str, crds: bool) -> None:
-    """Take Intact out of a cluster, beginning with the webhook registration."""
+@cluster_options
+@operator_namespace
+@click.option("--crds", is_flag=True, help="Also remove the CRDs, and with them all budgets.")
+def uninstall(cluster: Cluster, namespace: str, crds: bool) -> None:
+    """Remove Intact from a cluster, beginning with the webhook registration."""
     from intact.cli import uninstall as command
 
-    command.uninstall(kubeconfig, context, namespace, crds)
+    command.uninstall(cluster, namespace, crds=crds)
 
 
 @main.group()
 def rbg() -> None:
-    """RoleBasedGroups: see what they do, rehearse and undo their rollouts."""
+    """RoleBasedGroups: show them, rehearse and undo their rollouts."""
 
 
 @rbg.command()
 @click.argument("source", metavar="FILE|NAME")
-@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
-@click.option("-n", "--namespace", metavar="NAME", help="Of the group; else the context's.")
+@group_options
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the rounds.",
 )
-def plan(
-    source: str, kubeconfig: str | None, context: str | None, namespace: str | None, output: str
-) -> None:
+def plan(source: str, cluster: Cluster, output: str) -> None:
     """Print the rounds that a rollout of a group would take.
 
-    The group is read from a FILE (or - for standard input), with no cluster, or found by its NAME.
+    The group is read from a FILE (or - for standard input), without a cluster, or from the cluster
+    by its NAME.
     """
     from intact.cli import rbg_plan as command
 
-    command.plan(source, kubeconfig, context, namespace, output)
+    command.plan(source, cluster, output)
 
 
 @rbg.command()
 @click.argument("name")
-@click.option("--to-revision", type=click.IntRange(min=1), metavar="N", help="Else the one before.")
-@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
-@click.option("-n", "--namespace", metavar="NAME", help="Of the group; else the context's.")
-def undo(
-    name: str,
-    to_revision: int | None,
-    kubeconfig: str | None,
-    context: str | None,
-    namespace: str | None,
-) -> None:
+@click.option(
+    "--to-revision",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of the revision; else the one before the present.",
+)
+@group_options
+def undo(name: str, to_revision: int | None, cluster: Cluster) -> None:
     """Give a group the templates of an earlier revision, all its roles together."""
     from intact.cli import rbg_undo as command
 
-    command.undo(name, to_revision, kubeconfig, context, namespace)
+    command.undo(name, to_revision, cluster)
 
 
 @rbg.command()
 @click.argument("name")
-@click.option("-w", "--watch", is_flag=True, help="Go on until it is done, paused or stalled.")
-@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; else as kubectl finds it.")
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one.")
-@click.option("-n", "--namespace", metavar="NAME", help="Of the group; else the context's.")
-def status(
-    name: str,
-    watch: bool,
-    kubeconfig: str | None,
-    context: str | None,
-    namespace: str | None,
-) -> None:
-    """Show a group with its roles; the exit code says how it stands.
+@click.option(
+    "-w", "--watch", is_flag=True, help="Follow the group until it is done, paused or stalled."
+)
+@group_options
+def status(name: str, watch: bool, cluster: Cluster) -> None:
+    """Show a group with its roles. The exit code says how it stands.
 
     0 done, 3 in progress or not ready, 4 stalled, 5 paused or held by a partition.
     """
     from intact.cli import rbg_status as command
 
-    command.status(name, kubeconfig, context, namespace, watch=watch)
+    command.status(name, cluster, watch=watch)

@@ -9,7 +9,8 @@ import click
 import msgspec
 import yaml
 
-from intact.cli.session import asking
+from intact.cli.options import Cluster
+from intact.cli.session import session
 from intact.kube.client import Client
 from intact.kube.resources import PODS, RBGS
 from intact.model.rbg import DEPLOYMENT, Coordination, RoleBasedGroup
@@ -33,9 +34,7 @@ from intact.rollout.validation import in_words, unworkable, validate
 Json = dict[str, Any]
 
 
-def plan(
-    source: str, kubeconfig: str | None, context: str | None, namespace: str | None, output: str
-) -> None:
+def plan(source: str, cluster: Cluster, output: str) -> None:
     file = Path(source)
     if source == "-" or file.suffix in (".yaml", ".yml", ".json") or file.is_file():
         group = _read(source)
@@ -44,7 +43,7 @@ def plan(
         started = dict.fromkeys(desired, 0)
         errors = validate(group)
     else:
-        group, desired, started = asyncio.run(_ask(source, kubeconfig, context, namespace))
+        group, desired, started = asyncio.run(_ask(source, cluster))
         errors = unworkable(group)  # a stored one may have been scaled since
     if errors:
         raise click.ClickException(in_words(errors))
@@ -87,10 +86,10 @@ def _read(source: str) -> RoleBasedGroup:
 
 
 async def _ask(
-    name: str, kubeconfig: str | None, context: str | None, namespace: str | None
+    name: str, cluster: Cluster
 ) -> tuple[RoleBasedGroup, dict[str, int], dict[str, int]]:
     """The RoleBasedGroup in the cluster; by role, its desired replicas and the updated ones."""
-    async with asking(kubeconfig, context, namespace) as (client, where):
+    async with session(cluster) as (client, where):
         group = await client.get(RBGS, name, where)
         pods = await _pods(client, group)
     desired = {role.name: role.replicas or 0 for role in group.spec.roles}

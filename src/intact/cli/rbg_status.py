@@ -6,7 +6,8 @@ from enum import IntEnum
 
 import click
 
-from intact.cli.session import asking
+from intact.cli.options import Cluster
+from intact.cli.session import session
 from intact.kube.client import Client
 from intact.kube.resources import RBGS
 from intact.model.rbg import RoleBasedGroup, RoleProgress, RoleStatus
@@ -29,17 +30,13 @@ class Standing(IntEnum):
     PAUSED = 5
 
 
-def status(
-    name: str, kubeconfig: str | None, context: str | None, namespace: str | None, *, watch: bool
-) -> None:
-    standing = asyncio.run(_status(name, kubeconfig, context, namespace, watch=watch))
+def status(name: str, cluster: Cluster, *, watch: bool) -> None:
+    standing = asyncio.run(_status(name, cluster, watch=watch))
     sys.exit(standing)
 
 
-async def _status(
-    name: str, kubeconfig: str | None, context: str | None, namespace: str | None, *, watch: bool
-) -> Standing:
-    async with asking(kubeconfig, context, namespace) as (client, where):
+async def _status(name: str, cluster: Cluster, *, watch: bool) -> Standing:
+    async with session(cluster) as (client, where):
         group = await client.get(RBGS, name, where)
         screen = _Screen()
         screen.show(lines(group, await _revisions(client, group)))

@@ -4,7 +4,8 @@ import asyncio
 
 import click
 
-from intact.cli.session import asking
+from intact.cli.options import Cluster
+from intact.cli.session import session
 from intact.kube.client import Client
 from intact.kube.resources import RBGS
 from intact.model.pod_state import controller_uid
@@ -14,24 +15,12 @@ from intact.rollout.names import GROUP
 from intact.rollout.revisions import group_hash, previous, revision_of, role_hashes
 
 
-def undo(
-    name: str,
-    to_revision: int | None,
-    kubeconfig: str | None,
-    context: str | None,
-    namespace: str | None,
-) -> None:
-    asyncio.run(_undo(name, to_revision, kubeconfig, context, namespace))
+def undo(name: str, to_revision: int | None, cluster: Cluster) -> None:
+    asyncio.run(_undo(name, to_revision, cluster))
 
 
-async def _undo(
-    name: str,
-    to_revision: int | None,
-    kubeconfig: str | None,
-    context: str | None,
-    namespace: str | None,
-) -> None:
-    async with asking(kubeconfig, context, namespace) as (client, where):
+async def _undo(name: str, to_revision: int | None, cluster: Cluster) -> None:
+    async with session(cluster) as (client, where):
         click.echo(await undo_in(client, where, name, to_revision))
 
 

@@ -6,20 +6,20 @@ import re
 import click
 
 from intact.cli import logs
+from intact.cli.options import Cluster
 from intact.kube import config as kube_config
 from intact.kube.errors import ConfigError
 from intact.operator.errors import StartError
 from intact.operator.event_loop import paced_loop
-from intact.operator.run import CONTROLLERS, Options
+from intact.operator.names import CONTROLLERS, WEBHOOK_PORT
+from intact.operator.run import Options
 from intact.operator.run import run as run_operator
 
 ANY_HOST = "0.0.0.0"  # noqa: S104 - the kubelet and Prometheus ask from outside
-WEBHOOK_PORT = 9443
 
 
 def run(
-    kubeconfig: str | None,
-    context: str | None,
+    cluster: Cluster,
     http_bind: str,
     log_format: str,
     *,
@@ -40,7 +40,7 @@ def run(
     chosen = parse_controllers(controllers)
     logs.set_up(log_format)
     try:
-        config = kube_config.load(kubeconfig, context)
+        config = kube_config.load(cluster.kubeconfig, cluster.context)
         options = Options(config, http, webhook, service, chosen, install)
         with asyncio.Runner(loop_factory=None if webhook else paced_loop) as runner:
             runner.run(run_operator(options))

@@ -1,10 +1,11 @@
-"""A client for commands that ask a cluster; what goes wrong is one line."""
+"""A client for the time of one command. What goes wrong is said in one line."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import click
 
+from intact.cli.options import Cluster
 from intact.kube import config as kube_config
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
@@ -12,13 +13,11 @@ from intact.kube.http import HttpTransport
 
 
 @asynccontextmanager
-async def asking(
-    kubeconfig: str | None, context: str | None, namespace: str | None
-) -> AsyncGenerator[tuple[Client, str], None]:
-    """The client, and the namespace: as given, else the context's."""
+async def session(cluster: Cluster) -> AsyncGenerator[tuple[Client, str], None]:
+    """The client, and the namespace to work in: the one given, else the context's."""
     try:
-        config = kube_config.load(kubeconfig, context)
+        config = kube_config.load(cluster.kubeconfig, cluster.context)
         async with Client(HttpTransport(config)) as client:
-            yield client, namespace or config.namespace
+            yield client, cluster.namespace or config.namespace
     except KubeError as error:
         raise click.ClickException(str(error)) from None

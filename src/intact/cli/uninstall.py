@@ -4,21 +4,16 @@ import asyncio
 
 import click
 
-from intact.kube import config as kube_config
-from intact.kube.client import Client
-from intact.kube.errors import KubeError
-from intact.kube.http import HttpTransport
+from intact.cli.options import Cluster
+from intact.cli.session import session
 from intact.operator.install.uninstall import uninstall as remove
 
 
-def uninstall(kubeconfig: str | None, context: str | None, namespace: str, crds: bool) -> None:
-    try:
-        config = kube_config.load(kubeconfig, context)
-        asyncio.run(_uninstall(config, namespace, crds))
-    except KubeError as error:
-        raise click.ClickException(str(error)) from None
+def uninstall(cluster: Cluster, namespace: str, *, crds: bool) -> None:
+    asyncio.run(_uninstall(cluster, namespace, crds=crds))
 
 
-async def _uninstall(config: kube_config.Config, namespace: str, crds: bool) -> None:
-    async with Client(HttpTransport(config)) as client:
-        await remove(client, namespace, outside=config.namespace, crds=crds, say=click.echo)
+async def _uninstall(cluster: Cluster, namespace: str, *, crds: bool) -> None:
+    # A replica outside the cluster has used the namespace of the context.
+    async with session(cluster) as (client, outside):
+        await remove(client, namespace, outside=outside, crds=crds, say=click.echo)

@@ -7,12 +7,17 @@ from typing import Any
 
 from intact.operator.install.crds import definitions
 from intact.operator.install.rbac import access
-from intact.operator.names import LABELS, METRICS_SERVICE, NAMESPACE, OPERATOR, WEBHOOK_SERVICE
+from intact.operator.names import (
+    HTTP_PORT,
+    LABELS,
+    METRICS_SERVICE,
+    NAMESPACE,
+    OPERATOR,
+    WEBHOOK_PORT,
+    WEBHOOK_SERVICE,
+)
 
 Json = dict[str, Any]
-
-HTTP_PORT = 8080
-WEBHOOK_PORT = 9443
 
 
 def manifests(*, namespace: str = NAMESPACE, image: str, replicas: int = 2) -> list[Json]:

@@ -20,6 +20,7 @@ from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from intact.kube.resources import Resource
 from intact.model.secret import Secret
+from intact.operator.names import LABELS
 from intact.operator.webhook.authority import (
     LEAF_RENEWED_AFTER,
     Authority,
@@ -163,7 +164,7 @@ class Certificates:
 
 
 def _secret(authority: Authority, resource_version: str) -> dict[str, object]:
-    metadata = {"name": SECRET, "labels": {"app.kubernetes.io/name": "intact"}}
+    metadata: dict[str, object] = {"name": SECRET, "labels": dict(LABELS)}
     if resource_version:
         metadata["resourceVersion"] = resource_version
     data = {_BUNDLE: authority.bundle, _KEYS: authority.keys}

@@ -13,6 +13,7 @@ from intact.budget.pdb.scope import POD_SCOPE, SCOPE_LABEL
 from intact.kube.resources import PDBS, PUBS, RBGS, Resource
 from intact.model.base import View
 from intact.model.meta import ObjectMeta
+from intact.operator.names import LABELS
 from intact.operator.webhook import cel
 from intact.rollout.names import BATCHED
 
@@ -204,7 +205,7 @@ def _configuration(
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
-        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "intact"}},
+        "metadata": {"name": NAME, "labels": dict(LABELS)},
         "webhooks": [
             webhook
             for webhook in webhooks

@@ -13,7 +13,8 @@ from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_of
 from intact.model.workload import Workload
-from intact.operator.watch.owners import GroupKind, Workloads
+from intact.operator.watch.kinds import GroupKind
+from intact.operator.watch.owners import Workloads
 
 _REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 _DEPLOYMENT: GroupKind = ("apps", "Deployment")

@@ -15,7 +15,8 @@ import msgspec
 
 from intact.budget.pdb.group_sources import Source, template_of
 from intact.kube.client import Client
-from intact.kube.errors import KubeError, NotFound
+from intact.kube.discovery import served_resources
+from intact.kube.errors import KubeError
 from intact.kube.reflector import Reflector
 from intact.kube.resources import Resource
 from intact.kube.store import Store
@@ -25,7 +26,8 @@ from intact.model.scheduling import (
     LeaderWorkerSet,
     PodGroup,
 )
-from intact.operator.watch.owners import BUILT_IN, Workloads
+from intact.operator.watch.kinds import BUILT_IN
+from intact.operator.watch.owners import Workloads
 
 log = logging.getLogger(__name__)
 
@@ -115,12 +117,7 @@ class GroupSources:
             self._follow(source, served[0], group)
 
     async def _is_served(self, resource: Resource[Any]) -> bool:
-        try:
-            body = await self._client.raw(f"/apis/{resource.group}/{resource.version}")
-        except NotFound:
-            return False
-        listed: dict[str, Any] = msgspec.json.decode(body)
-        return any(entry["name"] == resource.plural for entry in listed.get("resources", []))
+        return resource.plural in await served_resources(self._client, resource.api_version)
 
     def _follow(self, source: Source, resource: Resource[Any], group: asyncio.TaskGroup) -> None:
         store: Store[Any] = Store({"template": _template} if source is Source.POD_GROUP else {})

@@ -17,8 +17,9 @@ from intact.model.meta import OwnerReference
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.workload import Workload
+from intact.operator.watch.kinds import GroupKind
 from intact.operator.watch.membership import BudgetEntry, Membership
-from intact.operator.watch.owners import GroupKind, Workloads
+from intact.operator.watch.owners import Workloads
 
 _WRITTEN = (REPLICAS, LEDGER)
 """Annotations that are written with the status, and say nothing about how to count."""

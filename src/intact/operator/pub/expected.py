@@ -8,7 +8,8 @@ from intact.model.meta import api_group
 from intact.model.pod_state import is_terminating
 from intact.model.workload import Workload
 from intact.operator.pub.index import Entry, PubIndex
-from intact.operator.watch.owners import GroupKind, Workloads, scales_in_groups
+from intact.operator.watch.kinds import GroupKind, scales_in_groups
+from intact.operator.watch.owners import Workloads
 
 
 class Expectations:

@@ -19,16 +19,9 @@ from intact.model.pod_state import controller_of, is_finished, is_terminating
 from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
 from intact.model.workload import Workload
 from intact.operator.pub.write_turns import Turn
+from intact.operator.watch.kinds import GroupKind, scales_in_groups
 from intact.operator.watch.membership import BudgetEntry, Membership
-from intact.operator.watch.owners import (
-    MOST_LEVELS,
-    Chain,
-    GroupKind,
-    Owner,
-    Target,
-    Workloads,
-    scales_in_groups,
-)
+from intact.operator.watch.owners import MOST_LEVELS, Chain, Owner, Target, Workloads
 
 _PRUNE_FROM = 1000
 _REPLICA_SET: GroupKind = ("apps", "ReplicaSet")

@@ -11,7 +11,8 @@ from intact.kube.store import IndexFunction, Store
 from intact.model.namespace import Namespace
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_uid
-from intact.operator.watch.owners import BUILT_IN, Workloads
+from intact.operator.watch.kinds import BUILT_IN
+from intact.operator.watch.owners import Workloads
 
 POD_INDEXES: dict[str, IndexFunction[Pod]] = {
     "namespace": lambda pod: [pod.metadata.namespace],

@@ -1,0 +1,20 @@
+"""APIResourceList: what the API server serves under one API version."""
+
+from intact.model.base import View
+
+
+class ApiResource(View):
+    """A resource, or a subresource such as `deployments/scale`."""
+
+    name: str
+    kind: str = ""
+    namespaced: bool = False
+    verbs: list[str] = []
+
+    @property
+    def can_be_followed(self) -> bool:
+        return "list" in self.verbs and "watch" in self.verbs
+
+
+class ApiResourceList(View):
+    resources: list[ApiResource] = []

@@ -120,7 +120,9 @@ async def test_a_port_in_use_ends_it_with_one_line(kubeconfig: Path) -> None:
 async def test_budgets_in_groups_without_a_webhook_are_not_passed_over_in_silence(
     kubeconfig: Path,
 ) -> None:
-    problem = "PodDisruptionBudgets in groups are not held: no webhook is served"
+    problem = (
+        "PodDisruptionBudgets that count groups are not enforced, because no webhook is served"
+    )
     async with intact_run(kubeconfig) as intact:
         await intact.started()
         await intact.ready()

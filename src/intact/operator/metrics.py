@@ -1,10 +1,11 @@
 """Everything that `/metrics` shows.
 
 Values are read from the parts themselves at each scrape: nothing is kept twice, and a series ends
-with the thing that it describes. docs/reference/metrics.md lists them all; a test compares.
+with the object that it describes. docs/reference/metrics.md lists them all; a test compares.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,7 +27,6 @@ from intact.operator.pdb.controller import PdbController
 from intact.operator.pdb.metrics import metrics_of_pdbs
 from intact.operator.pub.controller import PubController
 from intact.operator.pub.gate import Asked
-from intact.operator.pub.index import Entry
 from intact.operator.pub.metrics import metrics_of_pubs
 from intact.operator.rbg.controller import RbgController
 from intact.operator.rbg.metrics import metrics_of_rbgs
@@ -42,9 +42,8 @@ class Metrics:
     def __init__(self, election: Election) -> None:
         self._election = election
         self._reflectors: Callable[[], Sequence[Reflector[Any]]] = list
-        self._pub: PubController | None = None
-        self._pdb: PdbController | None = None
-        self._rbg: RbgController | None = None
+        self._controllers: list[Callable[[], Iterable[Metric]]] = []
+        self._queues: list[Queue[Any]] = []
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
@@ -67,31 +66,36 @@ class Metrics:
     def show_reflectors(self, reflectors: Callable[[], Sequence[Reflector[Any]]]) -> None:
         self._reflectors = reflectors
 
-    def show_pub(self, replica: PubController) -> None:
-        self._pub = replica
+    def show_pub(self, controller: PubController) -> None:
+        self._controllers.append(partial(metrics_of_pubs, controller))
+        self._queues += (controller.recounts, controller.gatings)
 
-    def show_pdb(self, replica: PdbController) -> None:
-        self._pdb = replica
-        self._workqueues.show(replica.recounts)
-        self._workqueues.show(replica.targets)
+    def show_pdb(self, controller: PdbController) -> None:
+        self._controllers.append(partial(metrics_of_pdbs, controller))
+        # Under client-go's names, as kube-controller-manager shows the queues of its own.
+        self._workqueues.show(controller.recounts)
+        self._workqueues.show(controller.targets)
 
-    def show_rbg(self, replica: RbgController) -> None:
-        self._rbg = replica
+    def show_rbg(self, controller: RbgController) -> None:
+        self._controllers.append(partial(metrics_of_rbgs, controller))
+        self._queues.append(controller.queue)
 
-    def observe(self, asked: Asked, _entry: Entry, decision: Decision, mode: Enforcement) -> None:
-        """Count a decision of the gate."""
+    def observe_pub(
+        self, asked: Asked, _entry: object, decision: Decision, mode: Enforcement
+    ) -> None:
+        """Count a decision under a PodUnavailableBudget."""
         answer = "allowed"
         if not decision.allowed:
             answer = {"Enforce": "denied", "Warn": "warned", "Audit": "audited"}[mode]
         self._decisions.labels(asked.operation, answer, decision.reason).inc()
 
-    def observe_groups(self, verdict: Verdict) -> None:
+    def observe_pdb(self, verdict: Verdict) -> None:
         """Count a decision about an eviction under a PodDisruptionBudget that counts groups."""
         answer = "allowed" if verdict.allowed else "denied"
         self._decisions.labels("EVICT", answer, verdict.reason).inc()
 
     def timed(self, review: Handler) -> Handler:
-        """The same handler, with its time taken."""
+        """The same handler, which also measures how long it takes."""
 
         async def timed(raw: msgspec.Raw) -> AdmissionResponse:
             with self._latency.time():
@@ -106,30 +110,25 @@ class Metrics:
     def collect(self) -> Iterable[Metric]:
         yield GaugeMetricFamily(
             "intact_leader",
-            "1 while this replica leads, 0 otherwise.",
+            "1 while this process leads, 0 otherwise.",
             value=float(self._election.leads),
         )
         yield CounterMetricFamily(
             "intact_leader_transitions",
-            "How often this replica has begun to lead.",
+            "How often this process has begun to lead.",
             value=self._election.transitions,
         )
         yield from self._of_reflectors()
-        if self._pub is not None:
-            yield from metrics_of_pubs(self._pub)
+        for read in self._controllers:
+            yield from read()
         yield from self._workqueues.collect()
-        if self._pdb is not None:
-            yield from metrics_of_pdbs(self._pdb)
-        if self._rbg is not None:
-            yield from metrics_of_rbgs(self._rbg)
-        yield self._queues()
+        yield self._of_queues()
 
-    def _queues(self) -> Metric:
+    def _of_queues(self) -> Metric:
         depth = GaugeMetricFamily(
             "intact_queue_depth", "Keys that wait for work.", labels=["queue"]
         )
-        queues: list[Queue[Any]] = [self._pub.recounts, self._pub.gatings] if self._pub else []
-        for queue in (*queues, *([self._rbg.queue] if self._rbg else [])):
+        for queue in self._queues:
             depth.add_metric([queue.name], len(queue))
         return depth
 
@@ -138,7 +137,7 @@ class Metrics:
             "intact_store_objects", "Objects in the local store.", labels=["resource"]
         )
         synced = GaugeMetricFamily(
-            "intact_store_synced", "1 once everything has been listed.", labels=["resource"]
+            "intact_store_synced", "1 once all objects have been listed.", labels=["resource"]
         )
         lists = CounterMetricFamily("intact_reflector_lists", "Full lists.", labels=["resource"])
         events = CounterMetricFamily(
@@ -146,12 +145,12 @@ class Metrics:
         )
         restarts = CounterMetricFamily(
             "intact_reflector_restarts",
-            "Lists and watches that failed and were begun again.",
+            "Lists and watches that failed and were started again.",
             labels=["resource"],
         )
         undecodable = CounterMetricFamily(
             "intact_reflector_undecodable",
-            "Objects left out because they do not have the expected shape.",
+            "Objects ignored because they do not have the expected shape.",
             labels=["resource"],
         )
         for reflector in self._reflectors():

@@ -1,4 +1,4 @@
-"""The process: connects, stands for election, watches, serves, and ends cleanly."""
+"""The process: it connects, stands for election, watches, serves, and ends cleanly."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from intact.kube.client import Client
 from intact.kube.config import Config
@@ -23,7 +23,7 @@ from intact.operator import http
 from intact.operator.errors import StartError
 from intact.operator.install.install import install
 from intact.operator.metrics import Metrics
-from intact.operator.names import LEASE
+from intact.operator.names import DEFAULT_CONTROLLERS, LEASE
 from intact.operator.pdb import validation as pdb_validation
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
@@ -43,12 +43,9 @@ from intact.operator.webhook.serving import Webhooks
 
 log = logging.getLogger(__name__)
 
-
-CONTROLLERS = ("pub", "pdb", "rbg", "disruption")
-DEFAULT_CONTROLLERS = ("pub", "pdb", "rbg")
 _NO_WEBHOOK = (
-    "PodDisruptionBudgets in groups are not held: no webhook is served, for want of "
-    "--webhook-bind or --webhook-service"
+    "PodDisruptionBudgets that count groups are not enforced, because no webhook is served; "
+    "give --install, --webhook-bind or --webhook-service"
 )
 
 
@@ -59,15 +56,30 @@ class Options:
     webhook: tuple[str, int] | None = None
     """Where admission reviews are answered; None if they are not."""
     webhook_service: tuple[str, str] | None = None
-    """Namespace and name of the Service in front of it."""
+    """Namespace and name of the Service in front of the webhooks."""
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
     install: bool = False
+
+
+class Controller(Protocol):
+    """What all controllers have in common."""
+
+    @property
+    def reflectors(self) -> list[Reflector[Any]]: ...
+
+    async def run(self) -> None:
+        """What every process does, until cancelled."""
+
+    async def lead(self) -> None:
+        """What the leader does, until cancelled."""
+
+    async def wait_synced(self) -> None: ...
 
 
 async def run(options: Options) -> None:
     """Runs until SIGTERM or SIGINT."""
     if options.controllers == ("pdb",) and options.webhook is None:
-        raise StartError(f"{_NO_WEBHOOK}, and there is nothing else to do")
+        raise StartError(f"{_NO_WEBHOOK}, or choose other --controllers")
     transport = HttpTransport(options.config)
     stopped = _on_signals()
     async with Client(transport) as client:
@@ -92,85 +104,105 @@ async def run(options: Options) -> None:
 
 
 class Process:
-    """The parts of one process, put together."""
+    """The parts of one process, put together: what is watched, the controllers that are chosen, and
+    the webhooks and metrics that show them."""
 
     def __init__(self, client: Client, options: Options, election: Election, identity: str) -> None:
+        self._client = client
+        self._identity = identity
         self._election = election
         self._watches = Watches(client)
-        self._pub: PubController | None = None
-        self._pdb: PdbController | None = None
-        self._rbg: RbgController | None = None
-        self.webhooks: Webhooks | None = None
+        self._controllers: list[Controller] = []
+        self._gates: list[Controller] = []
+        """The controllers whose gates the webhooks serve."""
+        self._handlers: dict[str, Handler] = {}
         self.metrics = Metrics(election)
-        handlers: dict[str, Handler] = {}
-        if "pub" in options.controllers:
-            self._pub = PubController(
-                client,
-                identity,
-                now=_now,
-                leads=lambda: election.leads,
-                observe=self.metrics.observe,
-                watches=self._watches,
-            )
-            handlers[GATE_PATH] = self.metrics.timed(self._pub.gate.review)
-            handlers[VALIDATE_PUB_PATH] = self._pub.validation.review
-            self.metrics.show_pub(self._pub)
-        # Groups are held by a webhook, or not at all.
+        # PodDisruptionBudgets in groups are enforced by a webhook, or not at all.
         groups = "pdb" in options.controllers and options.webhook is not None
         disruption = "disruption" in options.controllers
+        if "pub" in options.controllers:
+            self._add_pub()
         if groups or disruption:
-            self._pdb = PdbController(
-                client,
-                identity,
-                now=_now,
-                leads=lambda: election.leads,
-                groups=groups,
-                disruption=disruption,
-                watches=self._watches,
-                observe=self.metrics.observe_groups,
-            )
-            self.metrics.show_pdb(self._pdb)
-        if self._pdb is not None and groups:
-            handlers[PDB_STATUS_PATH] = self.metrics.timed(self._pdb.status_gate.review)
-            handlers[VALIDATE_PDB_PATH] = pdb_validation.review
+            self._add_pdb(groups=groups, disruption=disruption)
         if "rbg" in options.controllers:
-            self._rbg = RbgController(client, identity, now=_now, leads=lambda: election.leads)
-            handlers[VALIDATE_RBG_PATH] = rbg_validation.review
-            handlers[PLACE_PATH] = self._rbg.placement.review
-            self.metrics.show_rbg(self._rbg)
+            self._add_rbg()
         self.metrics.show_reflectors(self.reflectors)
-        if options.webhook is not None and handlers:
-            self.webhooks = Webhooks(
-                client,
-                options.config.namespace,
-                handlers,
-                options.webhook,
-                options.webhook_service,
-                self._wait_synced,
-            )
+        self.webhooks = self._make_webhooks(options)
 
-    def _replicas(self) -> list[PubController | PdbController | RbgController]:
-        return [*self._budget_replicas(), *([self._rbg] if self._rbg is not None else [])]
+    def _add_pub(self) -> None:
+        pub = PubController(
+            self._client,
+            self._identity,
+            now=_now,
+            leads=self._leads,
+            observe=self.metrics.observe_pub,
+            watches=self._watches,
+        )
+        self._controllers.append(pub)
+        self._gates.append(pub)
+        self._handlers[GATE_PATH] = self.metrics.timed(pub.gate.review)
+        self._handlers[VALIDATE_PUB_PATH] = pub.validation.review
+        self.metrics.show_pub(pub)
 
-    def reflectors(self) -> list[Reflector[Any]]:
-        own: list[Reflector[Any]] = [each.budgets for each in self._budget_replicas()]
-        if self._pdb is not None:
-            own += self._pdb.sources.reflectors.values()
-        if self._rbg is not None:
-            own += self._rbg.reflectors
-        return [*own, *self._watches.reflectors]
+    def _add_pdb(self, *, groups: bool, disruption: bool) -> None:
+        pdb = PdbController(
+            self._client,
+            self._identity,
+            now=_now,
+            leads=self._leads,
+            groups=groups,
+            disruption=disruption,
+            watches=self._watches,
+            observe=self.metrics.observe_pdb,
+        )
+        self._controllers.append(pdb)
+        self._gates.append(pdb)
+        if groups:
+            self._handlers[PDB_STATUS_PATH] = self.metrics.timed(pdb.status_gate.review)
+            self._handlers[VALIDATE_PDB_PATH] = pdb_validation.review
+        self.metrics.show_pdb(pdb)
+
+    def _add_rbg(self) -> None:
+        rbg = RbgController(self._client, self._identity, now=_now, leads=self._leads)
+        self._controllers.append(rbg)
+        self._handlers[VALIDATE_RBG_PATH] = rbg_validation.review
+        self._handlers[PLACE_PATH] = rbg.placement.review
+        self.metrics.show_rbg(rbg)
+
+    def _make_webhooks(self, options: Options) -> Webhooks | None:
+        if options.webhook is None or not self._handlers:
+            return None
+        return Webhooks(
+            self._client,
+            options.config.namespace,
+            self._handlers,
+            options.webhook,
+            options.webhook_service,
+            self._wait_synced,
+        )
+
+    def _leads(self) -> bool:
+        return self._election.leads
 
     async def _wait_synced(self) -> None:
-        """Before this nobody may ask a gate. Who asks about RoleBasedGroups is not kept waiting:
-        their CRD may not be here."""
-        for each in self._budget_replicas():
-            await each.wait_synced()
+        """Before this no review may be answered: a gate that has not seen every budget would allow
+        too much. RoleBasedGroups are not waited for: their CRD may not be installed."""
+        for controller in self._gates:
+            await controller.wait_synced()
 
-    def _budget_replicas(self) -> list[PubController | PdbController]:
-        return [each for each in (self._pub, self._pdb) if each is not None]
+    def reflectors(self) -> list[Reflector[Any]]:
+        """Those of each controller, then those that the controllers share."""
+        shared = self._watches.reflectors
+        own = [
+            reflector
+            for controller in self._controllers
+            for reflector in controller.reflectors
+            if reflector not in shared
+        ]
+        return [*own, *shared]
 
     def checks(self) -> dict[str, http.Check]:
-        """One line of /readyz for each. Kinds that are found later are not waited for."""
+        """One line of /readyz for each. Kinds that are discovered later have none."""
         checks: dict[str, http.Check] = {
             reflector.name: partial(_problem_of, reflector) for reflector in self.reflectors()
         }
@@ -181,7 +213,7 @@ class Process:
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
         """What runs in the background."""
-        parts = [self._watches.run(), *(each.run() for each in self._replicas())]
+        parts = [self._watches.run(), *(controller.run() for controller in self._controllers)]
         if self.webhooks is not None:
             parts.append(self.webhooks.run())
         return [*parts, self._election.run(self._lead)]
@@ -190,13 +222,13 @@ class Process:
         async with asyncio.TaskGroup() as group:
             if self.webhooks is not None:
                 group.create_task(self.webhooks.keep_registered())
-            for each in self._replicas():
-                group.create_task(each.lead())
+            for controller in self._controllers:
+                group.create_task(controller.lead())
 
 
 def _problem_of(reflector: Reflector[Any]) -> str | None:
     if not reflector.served:
-        return None  # nobody can have made any
+        return None  # the API server does not serve the kind, so there are no objects to list
     if reflector.error:
         return reflector.error
     return None if reflector.store.synced else "not listed yet"

@@ -1,4 +1,4 @@
-"""The client: one method for each thing that the API can be asked."""
+"""The client: one method for each kind of request."""
 
 import asyncio
 import logging
@@ -283,7 +283,7 @@ class Client:
                     raise
                 delay = self._backoff.delay(failures, self._rng)
                 retry_after = getattr(error, "retry_after", None)
-                log.debug("%s %s failed, again: %s", request.method, request.path, error)
+                log.debug("%s %s failed, retrying: %s", request.method, request.path, error)
                 await asyncio.sleep(max(delay, retry_after or 0.0))
 
     async def _once(self, request: Request) -> Response:
@@ -302,8 +302,8 @@ def encode(body: object) -> bytes:
 async def _events(
     chunks: AsyncIterator[bytes], resource: Decoders[T]
 ) -> AsyncGenerator[WatchEvent[T], None]:
-    """One event a line. A last line that was cut off is dropped: its event will be sent again to
-    whoever asks from the version before it."""
+    """One event a line. A last line that was cut off is dropped: the server sends its event again
+    when the watch is resumed from the version before it."""
     rest: list[bytes] = []
     async for chunk in chunks:
         head, newline, tail = chunk.rpartition(b"\n")

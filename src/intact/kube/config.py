@@ -64,12 +64,12 @@ def load(kubeconfig: str | None = None, context: str | None = None) -> Config:
     if default.exists():
         return from_kubeconfig([default], context)
     if context:
-        raise ConfigError(f"context {context!r} is asked for, and there is no kubeconfig")
+        raise ConfigError(f"context {context!r} was given, but there is no kubeconfig")
     return in_cluster()
 
 
 def in_cluster(directory: Path = SERVICE_ACCOUNT) -> Config:
-    """From inside a pod. The token is named by its file: the kubelet renews it in place."""
+    """From inside a pod. The config names the token's file: the kubelet renews it in place."""
     host = os.environ.get("KUBERNETES_SERVICE_HOST")
     port = os.environ.get("KUBERNETES_SERVICE_PORT")
     token = directory / "token"
@@ -95,7 +95,7 @@ def from_kubeconfig(paths: list[Path], context: str | None = None) -> Config:
     source = os.pathsep.join(str(path) for path in paths)
     name = context or next((f.current_context for _, f in files if f.current_context), "")
     if not name:
-        raise ConfigError(f"{source}: no current-context, and no context was asked for")
+        raise ConfigError(f"{source}: no current-context is set, and no context was given")
     _, chosen = _find("context", name, [(d, f.contexts) for d, f in files], source)
     directory, cluster = _find(
         "cluster", chosen.context.cluster, [(d, f.clusters) for d, f in files], source
@@ -183,7 +183,7 @@ def _find(
             if entry.name == name:
                 return directory, entry
     known = sorted(entry.name for _, entries in lists for entry in entries or [])
-    raise ConfigError(f"{source}: no {what} {name!r} (there is: {', '.join(known) or 'none'})")
+    raise ConfigError(f"{source}: no {what} {name!r} (known: {', '.join(known) or 'none'})")
 
 
 def _cluster(entry: _Cluster, directory: Path, source: str) -> Config:
@@ -210,7 +210,9 @@ def _user(entry: _User, directory: Path, source: str) -> User:
     fields = entry.user
     where = f"{source}: user {entry.name!r}"
     if fields.auth_provider is not None:
-        raise ConfigError(f"{where}: auth-provider is gone from Kubernetes; use an exec plugin")
+        raise ConfigError(
+            f"{where}: Kubernetes no longer supports auth-provider; use an exec plugin"
+        )
     certificate = _bytes(
         fields.client_certificate_data,
         fields.client_certificate,

@@ -47,7 +47,7 @@ class Credentials:
             return self._current
 
     def reject(self, credential: Credential) -> bool:
-        """The server refused this one (401). True if another may be had by asking again."""
+        """The server refused this credential (401). True if loading it again may give another."""
         renewable = self._config.user.exec is not None or self._config.user.token_file is not None
         if renewable and credential is self._current:
             self._current = None
@@ -59,7 +59,7 @@ class Credentials:
         return self._fresh_until is None or self._now() < self._fresh_until
 
     async def _load(self) -> tuple[Credential, datetime | None]:
-        """The credential, and until when it need not be asked for again."""
+        """The credential, and until when it need not be loaded again."""
         user = self._config.user
         fresh_until = None
         token, certificate, key = user.token, user.client_certificate, user.client_key
@@ -110,5 +110,5 @@ def _fresh_until(answer: ExecCredential, now: datetime) -> datetime | None:
         return None
     if expiry.tzinfo is None:
         expiry = expiry.replace(tzinfo=UTC)
-    # A credential that lives for seconds must not be asked for again at every request.
+    # A credential that lives for seconds must not be loaded again for every request.
     return expiry - min(EXPIRY_MARGIN, max((expiry - now) / 4, timedelta()))

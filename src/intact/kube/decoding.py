@@ -1,7 +1,7 @@
 """Bytes of the API straight into views: single objects, pages of lists, watch events.
 
-One object that does not fit its view (a field of another type in somebody's CRD) must not hide all
-others: it is left out as if it were not there, logged, and counted in `undecodable`.
+One object that does not fit its view (a field of another type in a vendor's CRD) must not hide all
+others: it is ignored, as if it were not there, logged, and counted in `undecodable`.
 """
 
 import logging
@@ -77,7 +77,7 @@ _RAW_PAGE = msgspec.json.Decoder(_Page[msgspec.Raw])
 
 
 class Decoders(Generic[T]):
-    """All that is needed to read one resource."""
+    """The decoders for one resource."""
 
     def __init__(self, resource: Resource[T]) -> None:
         self._resource = resource
@@ -135,7 +135,7 @@ class Decoders(Generic[T]):
             self.undecodable += 1
             meta = _meta(raw)
             log.warning(
-                "%s %s/%s does not have the expected shape and is left out: %s",
+                "%s %s/%s does not have the expected shape and is ignored: %s",
                 self._resource.full_name,
                 meta.namespace,
                 meta.name,

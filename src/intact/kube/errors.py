@@ -32,6 +32,22 @@ class Unreachable(KubeError):
         self.sent = sent
 
 
+def cannot_connect(server: str, why: object) -> Unreachable:
+    return Unreachable(f"cannot connect to {server}: {why}", sent=False)
+
+
+def connects_too_slowly(server: str, seconds: float) -> Unreachable:
+    return Unreachable(f"cannot connect to {server} within {seconds:.0f} s", sent=False)
+
+
+def no_answer(server: str) -> Unreachable:
+    return Unreachable(f"no answer from {server} in time")
+
+
+def connection_lost(server: str, error: Exception) -> Unreachable:
+    return Unreachable(f"lost the connection to {server}: {error!r}")
+
+
 class Undecodable(KubeError):
     """The server's answer cannot be read: no JSON, or not of the shape that was asked for."""
 

@@ -123,7 +123,7 @@ class EventRecorder:
                 self._waiting.task_done()
 
     async def flush(self) -> None:
-        """Wait until all that was recorded has been written or dropped."""
+        """Wait until every recorded event has been written or dropped."""
         await self._waiting.join()
 
     async def _emit(self, occurrence: _Occurrence) -> None:
@@ -162,7 +162,7 @@ class EventRecorder:
         return True
 
     async def _raise_count(self, occurrence: _Occurrence, message: str, known: _Written) -> bool:
-        """False if the event has run out meanwhile."""
+        """False if the event has expired meanwhile."""
         count = known.count + 1
         body = {
             "count": count,
@@ -234,7 +234,7 @@ def _text(occurrence: _Occurrence, message: str) -> str:
 
 
 def _of_ended_namespace(error: KubeError) -> bool:
-    """Nobody can be told of what happens while a namespace goes away."""
+    """The API server takes no events in a namespace that is being deleted."""
     return isinstance(error, NotFound) or (
         isinstance(error, Forbidden) and error.has_cause("NamespaceTerminating")
     )

@@ -2,11 +2,11 @@
 
 For writes, which a controller sends by the thousand: an exchange takes a third of the CPU time that
 aiohttp's client takes, whose sessions know of cookies, redirects and much more. Reads, streams and
-whatever goes through a proxy stay with aiohttp.
+requests through a proxy stay with aiohttp.
 
-- A connection has one exchange at a time. Whatever goes wrong in one ends its connection.
+- A connection has one exchange at a time. An exchange that fails ends its connection.
 - Nothing is repeated: a kept connection that the server closes meanwhile fails the exchange, and
-  whether it may be sent again is for the caller to say.
+  the caller decides whether to send it again.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import ssl
 from collections import deque
 from dataclasses import dataclass
 
-from intact.kube.errors import Unreachable
+from intact.kube.errors import cannot_connect, connection_lost, connects_too_slowly, no_answer
 
 _KEEP = 15.0
 """Seconds for which an idle connection is kept."""
@@ -37,7 +37,7 @@ class Answer:
 
 
 class _Broken(Exception):
-    """What came is not an answer."""
+    """What was received is not an HTTP answer."""
 
 
 class _Connection:
@@ -49,7 +49,7 @@ class _Connection:
         self.idle_since = 0.0
 
     def end(self) -> None:
-        """At once: nothing is waited for, and nothing is left to say."""
+        """At once, without waiting for anything."""
         self.writer.transport.abort()
 
 
@@ -81,7 +81,7 @@ class Exchanges:
                 connection = self._take() or await self._connect()
                 return await self._exchange(connection, head, body)
         except TimeoutError as error:
-            raise Unreachable(f"no answer from {self._server} in time") from error
+            raise no_answer(self._server) from error
 
     async def close(self) -> None:
         self._closed = True
@@ -90,7 +90,7 @@ class Exchanges:
         await asyncio.sleep(0)  # the loop closes the sockets in its next step
 
     def _take(self) -> _Connection | None:
-        """The connection that was used last; those that nobody has needed for long are closed."""
+        """The connection that was used last; those that were idle for too long are closed."""
         now = asyncio.get_running_loop().time()
         while self._idle and self._idle[0].idle_since < now - _KEEP:
             self._idle.popleft().end()
@@ -112,11 +112,9 @@ class Exchanges:
                     limit=_LIMIT,
                 )
         except TimeoutError as error:
-            message = f"cannot connect to {self._server} within {self._connect_timeout:.0f} s"
-            raise Unreachable(message, sent=False) from error
+            raise connects_too_slowly(self._server, self._connect_timeout) from error
         except (OSError, ssl.SSLError) as error:
-            message = f"cannot connect to {self._server}: {error}"
-            raise Unreachable(message, sent=False) from error
+            raise cannot_connect(self._server, error) from error
         return _Connection(reader, writer)
 
     async def _exchange(self, connection: _Connection, head: bytes, body: bytes) -> Answer:
@@ -125,8 +123,7 @@ class Exchanges:
             connection.writer.write(b"%sContent-Length: %d\r\n\r\n%s" % (head, len(body), body))
             answer, kept = await _read(connection.reader)
         except (OSError, EOFError, asyncio.LimitOverrunError, ValueError, _Broken) as error:
-            message = f"lost the connection to {self._server}: {error!r}"
-            raise Unreachable(message) from error
+            raise connection_lost(self._server, error) from error
         finally:
             if kept and not self._closed:
                 connection.idle_since = asyncio.get_running_loop().time()
@@ -171,7 +168,7 @@ async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
             break
         chunks.append(await reader.readexactly(size))
         if await reader.readexactly(2) != b"\r\n":
-            raise _Broken("a chunk that does not end")
+            raise _Broken("a chunk does not end where its size says")
     while await reader.readuntil(b"\r\n") != b"\r\n":
         pass  # trailers
     return b"".join(chunks)

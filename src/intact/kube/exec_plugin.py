@@ -36,7 +36,7 @@ class ExecConfig(msgspec.Struct, rename="camel", frozen=True):
             )
         if self.interactive_mode == "Always":
             raise ConfigError(
-                f"{where}: exec.interactiveMode Always needs a terminal, and there is none here"
+                f"{where}: exec.interactiveMode Always needs a terminal, and Intact has none"
             )
 
 
@@ -56,7 +56,7 @@ class _Answer(msgspec.Struct, rename="camel"):
 
 
 class ClusterInfo(msgspec.Struct, rename="kebab", omit_defaults=True):
-    """The cluster as a plugin is told of it, where it asks (`provideClusterInfo`)."""
+    """The cluster as described to a plugin that asks for it (`provideClusterInfo`)."""
 
     server: str
     certificate_authority_data: str = ""
@@ -66,7 +66,7 @@ class ClusterInfo(msgspec.Struct, rename="kebab", omit_defaults=True):
 
 
 async def run_plugin(plugin: ExecConfig, cluster: ClusterInfo) -> ExecCredential:
-    """Ask the plugin for credentials."""
+    """Ask the plugin for credentials. Raises `ConfigError`."""
     try:
         process = await asyncio.create_subprocess_exec(
             plugin.command,
@@ -86,7 +86,7 @@ async def run_plugin(plugin: ExecConfig, cluster: ClusterInfo) -> ExecCredential
             out, err = await process.communicate()
     except TimeoutError:
         raise ConfigError(
-            f"credential plugin {plugin.command!r} gave no answer in {TIMEOUT:.0f} s"
+            f"credential plugin {plugin.command!r} did not answer within {TIMEOUT:.0f} s"
         ) from None
     finally:
         if process.returncode is None:  # also when we are cancelled
@@ -115,7 +115,7 @@ def parse_answer(plugin: ExecConfig, out: bytes) -> ExecCredential:
     if found is None or not (found.token or found.client_certificate_data):
         raise ConfigError(f"{where} answered with neither a token nor a certificate")
     if bool(found.client_certificate_data) != bool(found.client_key_data):
-        raise ConfigError(f"{where} answered with a certificate or a key, and not with both")
+        raise ConfigError(f"{where} answered with a certificate or a key, but not both")
     return found
 
 

@@ -16,7 +16,13 @@ from yarl import URL
 
 from intact.kube.config import Config
 from intact.kube.credentials import Credential, Credentials
-from intact.kube.errors import ConfigError, Unreachable
+from intact.kube.errors import (
+    ConfigError,
+    cannot_connect,
+    connection_lost,
+    connects_too_slowly,
+    no_answer,
+)
 from intact.kube.exchange import Answer, Exchanges
 from intact.kube.transport import Request, Response, Stream
 
@@ -34,7 +40,7 @@ class HttpTransport:
         self._proxy = config.proxy_url or _proxy_of_environment(config.server)
 
     async def prepare(self) -> None:
-        """Raises `ConfigError` if the credentials cannot be had or used."""
+        """Raises `ConfigError` if the credentials cannot be loaded or used."""
         await self._connections_for(await self._credentials.get())
 
     async def send(self, request: Request) -> Response:
@@ -139,8 +145,8 @@ class HttpTransport:
 
 
 class _Chunks:
-    """The body of a response, as it comes. Not a generator: one that is left half-way would have to
-    be closed by whoever left it."""
+    """The body of a response, as it arrives. Not a generator: a caller that leaves a generator
+    half-way has to close it."""
 
     def __init__(self, answer: aiohttp.ClientResponse, server: str) -> None:
         self._content = answer.content
@@ -191,7 +197,7 @@ class _Connections:
             for name, text in [("Host", self._server.netloc), *headers.items()]
         )
         # aiohttp repeats a PUT or DELETE whose connection broke, although it may have been carried
-        # out. What is repeated is for `may_retry` to say.
+        # out. `may_retry` decides what is repeated.
         self.session._retry_connection = False
 
     def head(self, request: Request, credential: Credential) -> bytes:
@@ -229,14 +235,13 @@ def _translated(server: str) -> Generator[None, None, None]:
     try:
         yield
     except aiohttp.ClientConnectorError as error:
-        raise Unreachable(f"cannot connect to {server}: {error}", sent=False) from error
+        raise cannot_connect(server, error) from error
     except aiohttp.ConnectionTimeoutError as error:
-        message = f"cannot connect to {server} within {CONNECT_TIMEOUT:.0f} s"
-        raise Unreachable(message, sent=False) from error
+        raise connects_too_slowly(server, CONNECT_TIMEOUT) from error
     except TimeoutError as error:
-        raise Unreachable(f"no answer from {server} in time") from error
+        raise no_answer(server) from error
     except (aiohttp.ClientError, OSError) as error:
-        raise Unreachable(f"lost the connection to {server}: {error!r}") from error
+        raise connection_lost(server, error) from error
 
 
 def ssl_context(config: Config, certificate: tuple[bytes, bytes]) -> ssl.SSLContext:

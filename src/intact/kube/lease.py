@@ -1,15 +1,16 @@
 """Leader election by a Lease: at most one process leads at any moment.
 
 Rules:
-- Nobody's clock is compared with anybody else's. A candidate measures with its own monotonic clock
+- No process compares its clock with another's. A candidate measures with its own monotonic clock
   how long the record has stayed the same, and takes over only after the holder's whole duration.
 - A leader counts from before it *sent* its last successful renewal, and stops leading after the
   renew deadline, which is shorter than the duration: it has noticed its loss, and has had time to
-  stop, before anybody can take over. `leads` says so at the moment of asking, also if this process
-  was stopped or stuck meanwhile.
+  stop, before another candidate can take over. `leads` says so at the moment of asking, also if
+  this process was stopped or stuck meanwhile.
 - Every write is a compare-and-swap on the record that was looked at.
-- A Lease that is deleted while it is held still counts for whoever has seen it; the holder notices
-  at its next renewal and stands again. Only a process that starts just then knows nothing of it.
+- A Lease that is deleted while it is held still counts for every process that has seen it; the
+  holder notices at its next renewal and stands again. Only a process that starts just then knows
+  nothing of it.
 
 This is coordination, not fencing: a request that was under way when the leadership ended can still
 arrive. What must not happen twice is guarded by resource versions.
@@ -87,7 +88,7 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was last seen; empty if nobody."""
+        """The identity that held the Lease when it was last seen; empty if none did."""
         return (self._record.spec.holder_identity if self._record else None) or ""
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -162,7 +163,7 @@ class Election:
         return done
 
     async def _take(self) -> bool:
-        """Take or renew the Lease if that is ours to do. True if it is ours now."""
+        """Take or renew the Lease, unless another candidate holds it. True if it is ours now."""
         if self.holder != self.identity:
             await self._read()
         if _monotonic() < self._claimed_until:
@@ -171,8 +172,8 @@ class Election:
         try:
             self._observe(await self._write(self._claim()))
         except ApiError as error:
-            # Somebody was faster or has deleted it, or an earlier write of ours arrived after all.
-            # Look again whatever it is: our own record may be there no more.
+            # Another process was faster or has deleted it, or an earlier write of ours came late.
+            # Read again in any case: our own record may no longer be there.
             await self._read()
             if isinstance(error, Conflict) or self._record is None:
                 return False
@@ -187,7 +188,7 @@ class Election:
             self._forget()
 
     def _forget(self) -> None:
-        """Deleted: whoever held it may lead for as long as if it had just been renewed."""
+        """Deleted: its holder may lead for as long as if it had just renewed it."""
         if self._record is not None and self.holder not in ("", self.identity):
             duration = self._record.spec.lease_duration_seconds or 0
             self._claimed_until = _monotonic() + duration

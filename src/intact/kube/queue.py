@@ -76,13 +76,13 @@ class Queue(Generic[K]):
         self._set_timer()
 
     def retry(self, key: K) -> None:
-        """It failed: add it again, later each time until `forget`."""
+        """Its work failed: add it again, after a longer delay each time until `forget`."""
         self.retries += 1
         self._failures[key] = self._failures.get(key, 0) + 1
         self.add_after(key, self._backoff.delay(self._failures[key], self._rng))
 
     def forget(self, key: K) -> None:
-        """It went well: the next failure is the first again."""
+        """Its work succeeded: the next failure counts as the first again."""
         self._failures.pop(key, None)
 
     def failures(self, key: K) -> int:
@@ -146,14 +146,14 @@ class Queue(Generic[K]):
 
 
 async def work(queue: Queue[K], reconcile: Callable[[K], Awaitable[None]]) -> None:
-    """Work on keys until cancelled. A key whose work fails is logged and comes back later."""
+    """Work on keys until cancelled. A key whose work fails is logged and retried with backoff."""
     while True:
         key = await queue.get()
         try:
             await reconcile(key)
         except Exception as error:
             bug = not isinstance(error, KubeError)
-            log.warning("%s %s: %s; again later", queue.name, key, error, exc_info=bug)
+            log.warning("%s %s: %s; retrying with backoff", queue.name, key, error, exc_info=bug)
             queue.retry(key)
         else:
             queue.forget(key)

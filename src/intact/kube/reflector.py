@@ -1,7 +1,7 @@
 """Keeps a store equal to what the API server has: a full list, then a watch from where it ended.
 
 A watch that ends or breaks is resumed from the last version seen, so nothing is lost and nothing is
-seen twice. Only if that version is too old for the server (410) everything is listed again; the
+seen twice. Only if that version is too old for the server (410) is everything listed again; the
 store then works out what was deleted meanwhile. The same if a watch stays silent from its beginning
 to its time limit: a healthy server sends bookmarks, and one that was restored from a backup waits
 without a word for a version that it may never reach (seen).
@@ -59,7 +59,7 @@ class Reflector(Generic[T]):
         self.error: str | None = None
         """Why the store may be behind at this moment; None while all is well."""
         self.served = True
-        """False if the server does not know the resource: it is looked for again and again."""
+        """False if the server does not serve the resource: it is asked again with backoff."""
         self._client = client
         self._namespace = namespace
         self._labels = labels
@@ -90,7 +90,7 @@ class Reflector(Generic[T]):
         await self._synced.wait()
 
     async def wait_tried(self) -> None:
-        """Until it is synced, or the server has been asked in vain: perhaps it does not know the
+        """Until it is synced, or a first attempt has failed: the server may not serve the
         resource."""
         await self._tried.wait()
 
@@ -104,7 +104,7 @@ class Reflector(Generic[T]):
             self._attempt.cancel()
 
     async def run(self) -> None:
-        """Runs until cancelled. Whatever fails is tried again, later and later."""
+        """Runs until cancelled. What fails is retried with backoff."""
         while True:
             self._attempt = asyncio.create_task(
                 self._list_and_watch(), name=f"reflect {self.resource.full_name}"
@@ -184,11 +184,13 @@ class Reflector(Generic[T]):
         self.stats.restarts += 1
         gone_before, self._gone = self._gone, isinstance(error, Gone)
         if self._gone and not gone_before:
-            log.info("%s: the watch is too old to go on; list again", self.resource.full_name)
+            log.info(
+                "%s: the watch is too old to be resumed; listing again", self.resource.full_name
+            )
             return
         delay = self._backoff.delay(self._failures, self._rng)
         if self.error != str(error) or self._failures % _LOG_EVERY == 0:
-            log.warning("%s: %s; again in %.1f s", self.resource.full_name, error, delay)
+            log.warning("%s: %s; retrying in %.1f s", self.resource.full_name, error, delay)
         self.error = str(error)
         self.served = not isinstance(error, NotFound)
         self._tried.set()

@@ -1,7 +1,7 @@
 """A local copy of one resource, with indexes that are kept up to date with every change.
 
 Rules:
-- Only a reflector writes to a store. Everybody else reads, and may subscribe to changes.
+- Only a reflector writes to a store. All other code reads it, and may subscribe to changes.
 - Objects are frozen: what was read stays as it was read.
 - An index is declared before the first object is stored; a look-up costs what it returns.
 - Handlers are called one after the other, after the store has changed, with the object before and

@@ -1,4 +1,4 @@
-"""A request to the API server, built apart from sending it, and the face of what sends it."""
+"""A request to the API server, built apart from sending it, and the interface of what sends it."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager

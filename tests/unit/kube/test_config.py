@@ -245,11 +245,11 @@ class TestErrors:
             (content() | {"current-context": ""}, "{}: no current-context"),
             (
                 content() | {"current-context": "away"},
-                "{}: no context 'away' (there is: main)",
+                "{}: no context 'away' (known: main)",
             ),
-            (content() | {"contexts": None}, "{}: no context 'main' (there is: none)"),
-            (content() | {"clusters": []}, "{}: no cluster 'main' (there is: none)"),
-            (content() | {"users": []}, "{}: no user 'main' (there is: none)"),
+            (content() | {"contexts": None}, "{}: no context 'main' (known: none)"),
+            (content() | {"clusters": []}, "{}: no cluster 'main' (known: none)"),
+            (content() | {"users": []}, "{}: no user 'main' (known: none)"),
             (
                 content(cluster={"server": "host:6443"}),
                 "{}: cluster 'main': server 'host:6443' is not an http(s) URL",
@@ -265,7 +265,7 @@ class TestErrors:
             ),
             (
                 content(user={"auth-provider": {"name": "gcp"}}),
-                "{}: user 'main': auth-provider is gone from Kubernetes; use an exec plugin",
+                "{}: user 'main': Kubernetes no longer supports auth-provider; use an exec plugin",
             ),
             (
                 content(user={"client-certificate-data": encoded(b"crt")}),
@@ -317,7 +317,7 @@ class TestErrors:
             load(str(path))
 
     def test_a_context_that_is_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match=r"no context 'x' \(there is: main\)"):
+        with pytest.raises(ConfigError, match=r"no context 'x' \(known: main\)"):
             read(tmp_path, content(), context="x")
 
 
@@ -403,5 +403,5 @@ class TestPrecedence:
     def test_a_pod_has_no_contexts(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("KUBECONFIG")
         (home / ".kube" / "config").unlink()
-        with pytest.raises(ConfigError, match="context 'x' is asked for, and there is no kube"):
+        with pytest.raises(ConfigError, match="context 'x' was given, but there is no kube"):
             load(context="x")

@@ -87,7 +87,7 @@ async def test_a_plugin_that_may_not_be_run(tmp_path: Path) -> None:
 
 async def test_a_plugin_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exec_plugin, "TIMEOUT", 0.1)
-    with pytest.raises(ConfigError, match=r"plugin' gave no answer in"):
+    with pytest.raises(ConfigError, match=r"plugin' did not answer within"):
         await run_plugin(plugin(tmp_path, "exec sleep 60"), CLUSTER)
 
 
@@ -120,8 +120,8 @@ class TestAnswers:
             (answer(kind="Secret", token="t"), f"answered with {V1} Secret, wanted {V1} "),
             (answer(), "answered with neither a token nor a certificate"),
             (json.dumps({"apiVersion": V1, "kind": "ExecCredential"}), "answered with neither"),
-            (answer(clientCertificateData="C"), "answered with a certificate or a key, and not"),
-            (answer(token="t", clientKeyData="K"), "answered with a certificate or a key, and not"),
+            (answer(clientCertificateData="C"), "answered with a certificate or a key, but not"),
+            (answer(token="t", clientKeyData="K"), "answered with a certificate or a key, but not"),
         ],
     )
     def test_what_is_wrong_is_named(self, out: str, message: str) -> None:

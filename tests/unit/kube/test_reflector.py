@@ -239,7 +239,7 @@ async def test_a_watch_that_falls_silent_is_taken_up_again(
     assert scene.stats.restarts == 0
     await asyncio.sleep(11)
     assert scene.stats.restarts == 1
-    assert "pods: the watch was silent for too long; again in " in caplog.text
+    assert "pods: the watch was silent for too long; retrying in " in caplog.text
     scene.faults.release_watches()
     await asyncio.sleep(1)
     assert scene.names() == {"a", "b"}

@@ -342,7 +342,7 @@ class TestInCluster:
             source="the pod's service account",
         )
 
-    def test_ipv6(self, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_server_with_an_ipv6_address(self, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
         assert in_cluster(account).server == "https://[fd00::1]:443"
 
@@ -350,7 +350,7 @@ class TestInCluster:
         (account / "namespace").unlink()
         assert in_cluster(account).namespace == "default"
 
-    def test_the_authority_may_not(self, account: Path) -> None:
+    def test_the_authority_may_not_be_missing(self, account: Path) -> None:
         (account / "ca.crt").unlink()
         with pytest.raises(ConfigError, match=str(account / "ca.crt")):
             in_cluster(account)
@@ -363,7 +363,7 @@ class TestInCluster:
         with pytest.raises(ConfigError, match=r"no kubeconfig .* and not inside a cluster"):
             in_cluster(account)
 
-    def test_without_a_token(self, account: Path) -> None:
+    def test_a_service_account_without_a_token(self, account: Path) -> None:
         (account / "token").unlink()
         with pytest.raises(ConfigError, match="not inside a cluster"):
             in_cluster(account)
@@ -383,18 +383,18 @@ class TestPrecedence:
     def test_a_kubeconfig_that_is_given_from_home(self) -> None:
         assert load("~/.kube/config").server == "https://home"
 
-    def test_then_the_environment(self) -> None:
+    def test_the_environment_comes_after_the_option(self) -> None:
         assert load().server == "https://environment"
 
     @pytest.mark.parametrize("unset", [True, False])
-    def test_then_home(self, unset: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_home_directory_comes_after_the_environment(self, unset: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         if unset:
             monkeypatch.delenv("KUBECONFIG")
         else:
             monkeypatch.setenv("KUBECONFIG", "")
         assert load().server == "https://home"
 
-    def test_then_the_pod(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_pod_comes_last(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("KUBECONFIG")
         (home / ".kube" / "config").unlink()
         with pytest.raises(ConfigError, match="not inside a cluster"):

@@ -68,7 +68,7 @@ def test_an_empty_page(pods: Decoders[Pod], body: bytes) -> None:
 
 
 @pytest.mark.parametrize("wrong", WRONG_SHAPES.values(), ids=WRONG_SHAPES)
-def test_an_object_of_a_wrong_shape_is_left_out_of_its_page(
+def test_an_object_of_a_wrong_shape_is_ignored_in_its_page(
     pods: Decoders[Pod], wrong: Json, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = page([pod("a"), pod("p") | wrong, pod("b")], **{"continue": "more"})

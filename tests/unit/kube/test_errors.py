@@ -36,7 +36,7 @@ def test_each_status_has_its_exception(code: int, reason: str, kind: type[ApiErr
     assert (error.code, error.reason, str(error)) == (code, reason, "why")
 
 
-def test_whoever_handles_a_conflict_handles_already_exists() -> None:
+def test_already_exists_is_a_conflict() -> None:
     assert isinstance(error_of_status(Status(code=409, reason="AlreadyExists")), errors.Conflict)
 
 
@@ -65,7 +65,7 @@ def test_without_a_message_the_code_and_the_reason_speak() -> None:
     assert str(error_of_status(Status(code=403))) == "403"
 
 
-def test_causes() -> None:
+def test_an_error_has_the_causes_of_its_status() -> None:
     details = StatusDetails(causes=[StatusCause(reason="DisruptionBudget", message="0 left")])
     error = error_of_status(Status(code=429, details=details))
     assert error.has_cause("DisruptionBudget")

@@ -49,7 +49,7 @@ async def recording() -> AsyncGenerator[Scene, None]:
 
 
 @simulated
-async def test_what_is_written() -> None:
+async def test_the_fields_of_an_event() -> None:
     async with recording() as scene:
         scene.recorder.record(POD, "Warning", "Denied", "the budget is spent")
         [event] = await scene.written()
@@ -87,7 +87,7 @@ async def test_an_object_without_a_namespace_is_told_of_in_default() -> None:
 
 
 @simulated
-async def test_the_same_again_raises_the_count() -> None:
+async def test_the_same_event_again_raises_its_count() -> None:
     async with recording() as scene:
         for _ in range(3):
             scene.record("Waits", "for a pod")
@@ -109,7 +109,7 @@ async def test_the_same_again_raises_the_count() -> None:
     ids=["object", "type", "reason", "message"],
 )
 @simulated
-async def test_another_is_another_event(other: Any) -> None:
+async def test_an_event_that_differs_is_written_apart(other: Any) -> None:
     async with recording() as scene:
         scene.recorder.record(POD, "Normal", "Waits", "for a pod")
         scene.recorder.record(*other)

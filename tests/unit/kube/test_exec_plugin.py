@@ -91,7 +91,7 @@ async def test_a_plugin_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         await run_plugin(plugin(tmp_path, "exec sleep 60"), CLUSTER)
 
 
-async def test_a_plugin_is_ended_with_whoever_waits_for_it(tmp_path: Path) -> None:
+async def test_a_plugin_is_ended_with_the_task_that_waits_for_it(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     os.mkfifo(pid_file)
     hanging = plugin(tmp_path, f"echo $$ > {pid_file}; exec sleep 60")

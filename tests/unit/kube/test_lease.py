@@ -381,7 +381,7 @@ class TestLoss:
 
         play(test, seed=seed)
 
-    def test_it_stands_again_when_the_server_is_back(self) -> None:
+    def test_a_candidate_stands_again_when_the_server_is_back(self) -> None:
         async def test(scene: Scene) -> None:
             [candidate] = scene.start(1)
             await asyncio.sleep(1)
@@ -438,7 +438,7 @@ class TestLoss:
 
 
 class TestDeletedLease:
-    def test_the_holder_makes_it_anew(self) -> None:
+    def test_the_holder_creates_a_deleted_lease_again(self) -> None:
         async def test(scene: Scene) -> None:
             [candidate] = scene.start(1)
             await asyncio.sleep(5)

@@ -60,7 +60,7 @@ class TestContent:
         assert store.get("ns", "a") is a
         assert ("ns", "a") in store
 
-    def test_what_was_removed_is_not(self, store: Store[Pod]) -> None:
+    def test_what_was_removed_is_not_there(self, store: Store[Pod]) -> None:
         store.put(pod("a"))
         store.remove(("ns", "a"))
         assert list(store) == []
@@ -148,7 +148,7 @@ class TestHandlers:
             (None, new),
         ]
 
-    def test_they_see_the_store_as_it_is_after_the_change(self, store: Store[Pod]) -> None:
+    def test_handlers_see_the_store_as_it_is_after_the_change(self, store: Store[Pod]) -> None:
         seen: list[tuple[int, int]] = []
         store.subscribe(lambda _old, _new: seen.append((len(store), store.count("node", "n1"))))
         store.put(pod("a", node="n1"))
@@ -160,7 +160,7 @@ class TestHandlers:
         store.replace(listed(a, b))
         assert recorded(store) == [(None, a), (None, b)]
 
-    def test_one_that_raises_does_not_stop_the_others(
+    def test_a_handler_that_raises_does_not_stop_the_others(
         self, store: Store[Pod], caplog: pytest.LogCaptureFixture
     ) -> None:
         def fail(_old: Pod | None, _new: Pod | None) -> None:
@@ -175,7 +175,7 @@ class TestHandlers:
         messages = [(each.levelno, each.getMessage()) for each in caplog.records]
         assert messages == [(logging.ERROR, "a handler failed on ('ns', 'a')")] * 2
 
-    def test_one_that_is_subscribed_by_another_sees_each_change_once(
+    def test_a_handler_that_another_subscribes_sees_each_change_once(
         self, store: Store[Pod]
     ) -> None:
         changes: list[Change] = []

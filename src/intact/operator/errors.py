@@ -2,4 +2,4 @@
 
 
 class StartError(Exception):
-    """It cannot start; the message says why, in one line, for the person who started it."""
+    """The operator cannot start. The message says why, in one line, to the user."""

@@ -1,9 +1,9 @@
 """An event loop that lets work gather.
 
-To be woken costs a process more than most of what it is woken for: at hundreds of events a second
-most of the CPU time goes there. This loop wakes at most two hundred times a second; what comes
-meanwhile is read together. It is for processes that nobody waits for: those that serve webhooks
-answer at once.
+Waking up costs a process more than most of the work that wakes it: at hundreds of events a second
+most of the CPU time goes there. This loop wakes at most two hundred times a second and reads
+together what has arrived meanwhile. It is for processes that no request waits for: those that serve
+webhooks answer at once.
 """
 
 import asyncio

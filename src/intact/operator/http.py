@@ -1,4 +1,5 @@
-"""Listening on an address, and what plain HTTP serves: `/healthz`, `/readyz`, `/metrics`."""
+"""Listening on an address, and the pages that are served over plain HTTP: `/healthz`, `/readyz`,
+`/metrics`."""
 
 import os
 import ssl
@@ -10,12 +11,12 @@ from aiohttp import web
 from intact.operator.errors import StartError
 
 Check = Callable[[], str | None]
-"""None while all is well, else what is wrong."""
+"""Returns what is wrong, or None."""
 
 
 def application(checks: dict[str, Check], render_metrics: Callable[[], bytes]) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
-        """Alive: the event loop answers. A cluster that is away is no reason for a restart."""
+        """Alive: the event loop answers. An unreachable cluster is no reason to restart."""
         return web.Response(text="ok\n")
 
     async def readyz(_: web.Request) -> web.Response:
@@ -42,7 +43,7 @@ def application(checks: dict[str, Check], render_metrics: Callable[[], bytes]) -
 
 @asynccontextmanager
 async def serving(app: web.Application, host: str, port: int) -> AsyncGenerator[list[str], None]:
-    """Serve while the block runs. Yields the addresses, as port 0 takes any that is free."""
+    """Serve while the block runs. Yields the addresses: port 0 takes any port that is free."""
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -59,8 +60,8 @@ async def listen(
     context: ssl.SSLContext | None = None,
     shared: bool = False,
 ) -> list[str]:
-    """Returns the addresses, as port 0 takes any that is free. A shared port may be listened on by
-    several processes, among which the kernel spreads connections."""
+    """Returns the addresses: port 0 takes any port that is free. Several processes may listen on a
+    shared port; the kernel spreads connections among them. Raises `StartError`."""
     site = web.TCPSite(runner, host, port, ssl_context=context, reuse_port=shared or None)
     try:
         await site.start()

@@ -1,5 +1,5 @@
-"""The metrics that client-go keeps of a queue, under its names: what watches Kubernetes' own
-controllers watches ours."""
+"""The metrics that client-go keeps of a queue, under the same names: dashboards and alerts for
+Kubernetes' own controllers also work for ours."""
 
 import time
 from collections.abc import Iterable

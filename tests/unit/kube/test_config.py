@@ -342,7 +342,9 @@ class TestInCluster:
             source="the pod's service account",
         )
 
-    def test_a_server_with_an_ipv6_address(self, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_server_with_an_ipv6_address(
+        self, account: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
         assert in_cluster(account).server == "https://[fd00::1]:443"
 
@@ -387,7 +389,9 @@ class TestPrecedence:
         assert load().server == "https://environment"
 
     @pytest.mark.parametrize("unset", [True, False])
-    def test_the_home_directory_comes_after_the_environment(self, unset: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_home_directory_comes_after_the_environment(
+        self, unset: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         if unset:
             monkeypatch.delenv("KUBECONFIG")
         else:

@@ -12,7 +12,7 @@ from intact.sandbox import MemoryApi
 class Junk(MemoryApi):
     """A server that answers everything with the same bytes."""
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, _request: Request) -> Response:
         return Response(200, b'{"resources": 3}')
 
 

@@ -1,4 +1,4 @@
-"""What `intact run --install` puts into a cluster before it starts. Several replicas may do it at
+"""What `intact run --install` puts into a cluster before it starts. Several processes may do it at
 once, and again at each start."""
 
 import asyncio
@@ -28,7 +28,7 @@ _PAUSE = 0.1
 async def install(client: Client, registration: Registration | None = None) -> None:
     """Apply the CRDs, wait until they are served, and register the webhooks if there are any.
 
-    Raises `StartError` where this cannot be, and `KubeError`.
+    Raises `StartError` if another product owns a CRD or a CRD is never served, and `KubeError`.
     """
     for definition in definitions():
         await _apply(client, definition)
@@ -51,7 +51,7 @@ async def _apply(client: Client, definition: dict[str, Any]) -> None:
 
 
 async def _is_applied(client: Client, definition: dict[str, Any]) -> bool:
-    """Apply it, unless what is there is still being deleted."""
+    """Apply it, unless an older one is still being deleted."""
     name = definition["metadata"]["name"]
     try:
         found = await client.get(CRDS, name)
@@ -72,8 +72,8 @@ def _refuse_foreign(found: dict[str, Any], definition: dict[str, Any]) -> None:
     if others:
         raise StartError(
             f"the cluster has a CRD {definition['metadata']['name']} with {', '.join(others)}, "
-            "which is not Intact's (OpenKruise?); the two cannot share it: uninstall the other "
-            "one first"
+            "which is not Intact's (OpenKruise's?); the two cannot share a CRD: uninstall the "
+            "other product first"
         )
 
 
@@ -88,5 +88,5 @@ async def _is_served(client: Client, definition: dict[str, Any]) -> bool:
             path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
             await client.raw(path, {"limit": "1"})
     except NotFound:
-        return False  # established, and this API server has not heard of it yet
+        return False  # established, but this API server does not serve it yet
     return True

@@ -1,6 +1,6 @@
 """Everything that a cluster needs to run Intact, as objects.
 
-The webhook registration is not among them: it carries the CA, and the leader keeps it.
+The webhook registration is not among them: it carries the CA, so the leader writes it.
 """
 
 from typing import Any
@@ -94,7 +94,7 @@ def _pod(namespace: str, image: str) -> Json:
     }
     return {
         "serviceAccountName": OPERATOR,
-        # Where there are budgets, nothing is evicted or deleted without it.
+        # Where there are budgets, no pod is evicted or deleted without Intact.
         "priorityClassName": "system-cluster-critical",
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "affinity": {
@@ -125,14 +125,14 @@ def _container(namespace: str, image: str) -> Json:
         ],
         "livenessProbe": _probe("/healthz", periodSeconds=10, failureThreshold=6),
         "readinessProbe": _probe("/readyz", periodSeconds=2),
-        # The API server may still send admissions here until it has heard that the pod is going.
+        # The API server may still send reviews here until it knows that the pod is terminating.
         "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "runAsNonRoot": True,
-            # An image may name its user; this holds for one that does not.
+            # For images that do not name their user.
             "runAsUser": 65532,
             "capabilities": {"drop": ["ALL"]},
         },

@@ -1,8 +1,8 @@
 """What the operator may do in a cluster: no more than it needs.
 
-The kinds of workloads that a `targetRef` may name are not known beforehand. All of them may be
-asked for their scale; to be followed as well, a kind is added to the ClusterRole `intact-owners`
-by a ClusterRole with the label that it gathers.
+The kinds of workloads that a `targetRef` may name are not known beforehand. The operator may read
+the scale of every kind. To let it also list and watch a kind, add a ClusterRole with the label that
+the ClusterRole `intact-owners` aggregates.
 """
 
 from typing import Any
@@ -43,12 +43,12 @@ def access(namespace: str) -> list[Json]:
 def _cluster_rules() -> list[Json]:
     return [
         _rule("", ["pods", "replicationcontrollers"], READ),
-        # The label that sends a namespace's pods through the gate.
+        # The label that makes the API server ask the gate about a namespace's pods.
         _rule("", ["namespaces"], [*FOLLOW, "patch"]),
         _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
         _rule("batch", ["jobs"], READ),
         _rule("*", ["*/scale"], ["get"]),
-        # What a RoleBasedGroup owns: server-side apply is a patch, and creates what is not there.
+        # What a RoleBasedGroup owns: server-side apply is a patch, which also creates.
         _rule("apps", ["deployments", "statefulsets"], WRITE),
         _rule("apps", ["controllerrevisions"], [*READ, *WRITE]),
         _rule("", ["services"], [*READ, *WRITE]),
@@ -60,19 +60,19 @@ def _cluster_rules() -> list[Json]:
         _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
         _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
         _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
-        # The revision that routers read on a pod.
+        # The label with the revision, which routers read on a pod.
         _rule("", ["pods"], ["patch"]),
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
         _rule("policy", ["poddisruptionbudgets"], READ),
         _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
-        # The condition DisruptionTarget of pods that were not evicted after all.
+        # To clear the condition DisruptionTarget of pods that were not evicted after all.
         _rule("", ["pods/status"], ["patch"]),
         _rule("scheduling.k8s.io", ["podgroups", "workloads"], FOLLOW),
-        # Rollouts; and as a dry run: whether a namespace's pods are really gated.
+        # For rollouts; and, as a dry run, to find out whether a namespace's pods are gated.
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
-        # A name cannot be asked for where there is none yet, so creation is not bound to it.
+        # RBAC cannot restrict creation to a name: the object has none yet.
         _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
         {
             **_rule("admissionregistration.k8s.io", REGISTRATIONS, [*READ, "update"]),

@@ -1,4 +1,4 @@
-"""Taking Intact out of a cluster: first whatever could stand in anybody's way."""
+"""Removing Intact from a cluster: first what could still refuse requests."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,9 +28,9 @@ _LEFT = ("Namespace", "CustomResourceDefinition")
 async def uninstall(
     client: Client, namespace: str, *, outside: str = "", crds: bool, say: Say
 ) -> None:
-    """Remove all that is there. Raises `KubeError`; it can be called again.
+    """Remove everything of Intact that is there. Raises `KubeError`; it can be called again.
 
-    `outside` is the namespace that a replica outside the cluster has used.
+    `outside` is the namespace that a process outside the cluster has used.
     """
     await _open_the_gate(client, say)
     for manifest in reversed(manifests(namespace=namespace, image="")):
@@ -41,15 +41,15 @@ async def uninstall(
         for resource, name in ((certificates.SECRETS, certificates.SECRET), (lease, LEASE)):
             await _delete(client, resource, {"name": name, "namespace": place}, say)
     await _wait_for_pods(client, namespace, say)
-    # Until its last pod had gone, the operator may have put these back.
+    # The operator may have written these again until its last pod was gone.
     await _open_the_gate(client, say)
     await _let_pods_go(client, say)
     if crds:
         for definition in definitions():
             await _delete(client, CRDS, definition["metadata"], say)
     else:
-        say("CRDs and budgets are left; --crds removes them")
-    say(f"namespace {namespace} is left, if there is one; kubectl delete namespace removes it")
+        say("the CRDs and all budgets stay; --crds removes them")
+    say(f"the namespace {namespace} stays, if it exists; kubectl delete namespace removes it")
 
 
 async def _open_the_gate(client: Client, say: Say) -> None:
@@ -66,7 +66,7 @@ async def _open_the_gate(client: Client, say: Say) -> None:
 
 
 async def _let_pods_go(client: Client, say: Say) -> None:
-    """A rollout that was interrupted may have left some that cannot end."""
+    """An interrupted rollout may have left pods whose finalizer keeps them from ending."""
     for pod in (await client.list(PODS, labels=GROUP)).items:
         if is_held(pod) and await let_go(client, pod):
             say(f"finalizer {HELD} of pod {pod.metadata.namespace}/{pod.metadata.name} removed")
@@ -91,7 +91,10 @@ async def _wait_for_pods(client: Client, namespace: str, say: Say) -> None:
                 await asyncio.sleep(_PAUSE)
     except TimeoutError:
         names = ", ".join(pod.metadata.name for pod in pods)
-        say(f"still there after {_GONE_WITHIN:.0f} s: {names}; when they are gone, run this again")
+        say(
+            f"pods of Intact still exist after {_GONE_WITHIN:.0f} s: {names}; "
+            "when they are gone, run this again"
+        )
 
 
 def _resource_of(manifest: dict[str, Any]) -> Resource[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""When a recount cannot go by its store alone."""
+"""When a recount may not trust its store alone."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from intact.model.pod import Pod
 
 
 class Behind(KubeError):
-    """The local store is older than what an earlier recount or the gate has looked at."""
+    """The local store is older than what an earlier recount or the gate has seen."""
 
 
 async def versions_now(client: Client, pods: Iterable[Pod]) -> dict[str, str]:

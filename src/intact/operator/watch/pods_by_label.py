@@ -1,7 +1,7 @@
-"""Pods by their labels, for those label keys that somebody asks for.
+"""Pods by their labels, for the label keys that budgets use.
 
-A new budget must find its pods without asking each pod of a large namespace. An index of all labels
-would be larger than the pods themselves: many values belong to one pod only.
+A new budget must find its pods without looking at each pod of a large namespace. An index of all
+labels would be larger than the pods themselves: many values belong to one pod only.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ class PodsByLabel:
         pods.subscribe(self._changed)
 
     def follow(self, namespace: str, key: str) -> None:
-        """From now on until as many calls of `unfollow`."""
+        """Index this key, until `unfollow` has been called as often."""
         shelves = self._shelves.setdefault(namespace, {})
         shelf = shelves.get(key)
         if shelf is None:

@@ -1,4 +1,4 @@
-"""What all controllers look at, watched once for all of them: pods, namespaces, owners of pods."""
+"""What several controllers need, watched once for all of them: pods, namespaces, owners of pods."""
 
 import asyncio
 import random
@@ -43,7 +43,7 @@ class Watches:
         needed += [self.workloads.reflectors[one.group, one.kind] for one in BUILT_IN]
         for reflector in needed:
             await reflector.wait_synced()
-        # A kind that was found on the way may not be ours to follow: it must not hold up the rest.
+        # RBAC may not allow a discovered kind to be followed: it must not hold up the rest.
         for reflector in self.reflectors:
             while not reflector.store.synced and reflector.error is None:
                 await asyncio.sleep(0.05)

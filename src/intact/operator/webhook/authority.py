@@ -27,7 +27,7 @@ _PEM_KEY = re.compile(rb"-----BEGIN PRIVATE KEY-----.+?-----END PRIVATE KEY-----
 
 
 class Unusable(Exception):
-    """What should hold an authority does not; the message says why."""
+    """The stored authority cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

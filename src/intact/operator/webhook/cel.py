@@ -1,8 +1,8 @@
-"""CEL conditions under which the API server asks the gate at all.
+"""CEL conditions under which the API server calls our webhooks at all.
 
-Whatever cannot make a pod unavailable never leaves the API server, and so also works while Intact
-is down. A condition that fails to evaluate counts as a refusal: every field that may be absent is
-asked for first.
+A request that cannot make a pod unavailable never leaves the API server, and so also works while
+Intact is down. The API server refuses a request when a condition fails to evaluate, so every
+condition first checks whether an optional field is there.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _ENDED = (
     " && oldObject.status.phase in ['Succeeded', 'Failed'])"
 )
 PRESENT = {"name": "pod-is-present", "expression": f"!({_ENDED})"}
-"""A pod that is going or gone already cannot be disrupted: the kubelet's last delete passes."""
+"""A pod that is terminating or finished cannot be disrupted: the kubelet's last delete passes."""
 NOT_OF_ITS_NAMESPACE = {
     "name": "namespace-stays",
     "expression": (
@@ -91,7 +91,7 @@ COUNTS_GROUPS = {
     "name": "budget-counts-groups",
     "expression": f"{_LABELLED} && object.metadata.labels['{SCOPE_LABEL}'] != '{POD_SCOPE}'",
 }
-"""A selector also matches what had the label: taking it away must work while Intact is down."""
+"""An objectSelector also matches the old object: removing the label works while Intact is down."""
 SCOPED_BY_FIELD = {
     "name": "budget-counts-groups-by-its-spec",
     "expression": (
@@ -99,4 +99,4 @@ SCOPED_BY_FIELD = {
         f" && object.spec.budgetScope in {list(GROUP_SCOPES)}"
     ),
 }
-"""Only a server that knows the field can have it."""
+"""Only an API server that knows the field stores it."""

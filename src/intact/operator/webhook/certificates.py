@@ -1,10 +1,11 @@
 """The certificates of the admission server, renewed while it serves.
 
-The authority is in a Secret that all replicas share: whoever is first creates it, whoever finds it
-due renews it, by compare-and-swap. Each replica signs a short leaf of its own and puts it into the
-live TLS context, where new connections take it up. A renewed authority is trusted, through the
-registration, long before the first leaf is signed by it, so no request ever meets an unknown one.
-A Secret that was deleted or spoilt is put back from memory: leaves stay good.
+The authority is in a Secret that all processes share: the first process creates it, and the first
+that finds it due renews it, by compare-and-swap. Each process signs a short-lived leaf of its own
+and puts it into the live TLS context, where new connections take it up. The API server trusts a
+renewed authority, through the registration, long before a leaf is signed by it, so no request ever
+meets an unknown one. A Secret that was deleted or spoilt is written again from memory: leaves stay
+valid.
 """
 
 import asyncio
@@ -34,14 +35,14 @@ log = logging.getLogger(__name__)
 
 SECRET = "intact-webhook-ca"  # noqa: S105 - a name
 CHECK_EVERY = 60.0
-"""Seconds between two looks at the Secret."""
+"""Seconds between two reads of the Secret."""
 _BUNDLE, _KEYS = "ca.crt", "ca.key"
 _ATTEMPTS = 10
 SECRETS = Resource(Secret, "", "v1", "secrets", "Secret")
 
 
 def service_names(namespace: str, name: str) -> list[str]:
-    """By these the API server may know a Service."""
+    """The names by which the API server may address a Service."""
     return [f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local"]
 
 
@@ -63,7 +64,7 @@ class Certificates:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.error: str | None = None
-        """Why the Secret could not be looked at; None while all is well."""
+        """Why the Secret could not be read or written; None while all is well."""
         self._client = client
         self._namespace = namespace
         self._names = list(names)
@@ -90,7 +91,7 @@ class Certificates:
         self._listeners.append(listener)
 
     async def run(self) -> None:
-        """Keeps everything valid until cancelled. What fails is tried again: there is time."""
+        """Keeps everything valid until cancelled. What fails is retried at the next check."""
         while True:
             await asyncio.sleep(CHECK_EVERY)
             try:
@@ -103,18 +104,18 @@ class Certificates:
                 self._renew_leaf()
 
     async def refresh(self) -> None:
-        """Look at the Secret, and renew what is due. Raises `KubeError`."""
+        """Read the Secret, and renew what is due. Raises `KubeError`."""
         before = self._authority
         self._authority = await self._shared_authority()
         self.error = None
         self._renew_leaf()
         if before is not None and before.bundle != self._authority.bundle:
-            log.info("the webhook's CA bundle has changed")
+            log.info("the webhooks' CA bundle has changed")
             for listener in self._listeners:
                 listener()
 
     async def _shared_authority(self) -> Authority:
-        """The one that all replicas agree on: if another was faster, what it wrote is ours too."""
+        """The one that all processes share: if another was faster, this one takes its authority."""
         for _ in range(_ATTEMPTS):
             try:
                 secret = await self._client.get(SECRETS, SECRET, self._namespace)
@@ -124,7 +125,7 @@ class Certificates:
                 continue
             with suppress(Conflict, NotFound):
                 return await self._renewed(secret)
-        raise KubeError(f"it changes faster than it can be read ({_ATTEMPTS} attempts)")
+        raise KubeError(f"it changed between read and write, {_ATTEMPTS} times")
 
     async def _created(self) -> Authority:
         now = self._clock()
@@ -137,7 +138,12 @@ class Certificates:
         try:
             found = _authority_of(secret)
         except Unusable as error:
-            log.warning("Secret %s/%s is made anew: %s", self._namespace, SECRET, error)
+            log.warning(
+                "Secret %s/%s cannot be used and is written anew: %s",
+                self._namespace,
+                SECRET,
+                error,
+            )
             found = self._authority or new_authority(now)
         else:
             if not found.is_due(now):
@@ -159,7 +165,8 @@ class Certificates:
         self._leaf, self._signer = authority.sign(self._names, now)
         _load(self.context, self._leaf)
         log.info(
-            "serving with a certificate until %s", self._leaf.expires.isoformat("T", "minutes")
+            "the webhooks' certificate is valid until %s",
+            self._leaf.expires.isoformat("T", "minutes"),
         )
 
 

@@ -1,7 +1,7 @@
-"""The webhook configurations: what the API server asks us about, and where.
+"""The webhook configurations: what the API server asks Intact about, and where.
 
-Selectors and CEL conditions keep every object without a budget from ever reaching us, so that with
-Intact down nothing else is touched.
+Selectors and CEL conditions keep objects without a budget from ever reaching Intact, so that they
+are not affected while Intact is down.
 """
 
 import base64
@@ -56,7 +56,7 @@ MUTATING = Resource(
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """The webhooks are behind a Service of the cluster."""
+    """Webhooks behind a Service of the cluster."""
 
     namespace: str
     name: str
@@ -69,7 +69,7 @@ class ServiceAddress:
 
 @dataclass(frozen=True, slots=True)
 class UrlAddress:
-    """The webhooks are outside the cluster, where the API server can reach them."""
+    """Webhooks outside the cluster, at an address that the API server can reach."""
 
     host: str
     port: int
@@ -87,7 +87,7 @@ IN_GROUPS = {
         {"key": SCOPE_LABEL, "operator": "NotIn", "values": [POD_SCOPE]},
     ]
 }
-"""PodDisruptionBudgets that count groups, or say something that nobody understands."""
+"""PodDisruptionBudgets that count groups, or name a scope that does not exist."""
 
 
 def validating_configuration(
@@ -97,7 +97,7 @@ def validating_configuration(
     served: Collection[str] | None = None,
 ) -> Json:
     """The validating webhooks. `exempt_namespaces` are never gated, whatever their labels; `served`
-    are the paths that are answered, all if it is None."""
+    are the paths that are answered, or None for all."""
     exempt = sorted({*NEVER_GATED, *exempt_namespaces})
     gated = {
         "matchExpressions": [

@@ -1,8 +1,8 @@
 """The registration of the webhooks with the API server, and keeping it as it should be.
 
-It is written by PUT, not by apply: apply leaves what others have added, and one more condition or
-selector is enough to switch the gate off. An answer of the server is kept to compare with, so that
-its defaults, also those of versions to come, do not count as somebody's edits.
+It is written by PUT, not by apply: apply keeps what other writers have added, and one more
+condition or selector is enough to switch the gate off. The server's answer is kept and compared
+with, so that its defaults, also those of later versions, do not count as edits.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 _CHECK_EVERY = 300.0
 _ATTEMPTS = 5
 _BETWEEN_WRITES = 1.0
-"""Seconds. Whoever keeps undoing what we write must not get us to write without end."""
+"""Seconds. Another writer that keeps undoing our writes must not make us write without end."""
 
 
 class Registration:
@@ -36,7 +36,7 @@ class Registration:
         resource: Resource[WebhookConfiguration] = VALIDATING,
     ) -> None:
         self.error: str | None = None
-        """Why it may not be as it should be; None while all is well."""
+        """Why the registration may not be as wanted; None while all is well."""
         self._client = client
         self._wanted = wanted
         self._resource = resource
@@ -46,11 +46,11 @@ class Registration:
         self._rng = random.Random()
 
     def recheck(self) -> None:
-        """Something may have changed: look again, soon."""
+        """Something may have changed: check again, soon."""
         self._woken.set()
 
     async def ensure(self) -> bool:
-        """Make it so. Returns whether anything had to be written. Raises `KubeError`."""
+        """Write it, unless it is as wanted. Returns whether it was written. Raises `KubeError`."""
         for _ in range(_ATTEMPTS):
             wanted = self._wanted()
             try:
@@ -73,12 +73,12 @@ class Registration:
                     self._stored = (wanted, answer.webhooks or [])
                     return False
             self._stored = (wanted, answer.webhooks or [])
-            log.info("the %s %s has been written", self._resource.kind, NAME)
+            log.info("wrote the %s %s", self._resource.kind, NAME)
             return True
         raise KubeError(f"the {self._resource.kind} {NAME} changes faster than it can be written")
 
     async def keep_registered(self) -> None:
-        """Runs, on the leader, until cancelled: edits and deletions are undone as they are seen."""
+        """Runs, on the leader, until cancelled: undoes edits and deletions as it sees them."""
         store: Store[WebhookConfiguration] = Store()
         store.subscribe(lambda _old, _new: self.recheck())
         reflector = Reflector(

@@ -1,4 +1,4 @@
-"""Answers to admission reviews, in the words of the API server itself."""
+"""Answers to admission reviews, in the form that the API server itself uses."""
 
 import base64
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Operations = list[dict[str, Any]]
 
 
 def denied(message: str, cause: str = DISRUPTION_BUDGET) -> AdmissionResponse:
-    """As the Eviction API denies: whoever asked may ask again."""
+    """A denial like the Eviction API's: the client may try again."""
     causes = [StatusCause(reason=cause, message=message)]
     status = Status(
         status="Failure",
@@ -42,7 +42,7 @@ def patched(operations: Operations) -> AdmissionResponse:
 
 
 def invalid(resource: Resource[Any], name: str, errors: Sequence[FieldError]) -> AdmissionResponse:
-    """Refuses an object for what is wrong with its fields."""
+    """A refusal of an object whose fields are invalid."""
     causes = [
         StatusCause(reason="FieldValueInvalid", message=error.body, field=error.path)
         for error in errors

@@ -1,8 +1,7 @@
 """The TLS server that answers the API server's admission reviews.
 
-It knows the envelope and nothing else: a handler gets the raw request and decodes of it what it
-reads. Whatever goes wrong is an HTTP failure, which the API server takes as the webhook's
-failurePolicy says: closed, for ours.
+It knows only the envelope: a handler gets the raw request and decodes what it needs. Every failure
+is an HTTP error, on which the API server follows the webhook's failurePolicy: ours refuse.
 """
 
 import logging
@@ -28,7 +27,7 @@ _KEEP_ALIVE = 120.0
 """Longer than the API server keeps an idle connection (90 s), so that it is never the server that
 closes one just as a request arrives."""
 _FINISH = 30.0
-"""Seconds that running admissions get at the end. The API server gives up after 10."""
+"""Seconds that running reviews get at the end. The API server gives up after 10."""
 
 _API_VERSION = "admission.k8s.io/v1"
 _KIND = "AdmissionReview"
@@ -70,12 +69,17 @@ def _endpoint(path: str, handler: Handler) -> Callable[[web.Request], Awaitable[
         except msgspec.DecodeError as error:
             return _refused(path, f"not an AdmissionReview: {error}")
         if (review.api_version, review.kind) != (_API_VERSION, _KIND):
-            return _refused(path, f"{review.kind} of {review.api_version} is not answered here")
+            return _refused(
+                path,
+                f"{review.kind} of {review.api_version} is not supported; send admission.k8s.io/v1",
+            )
         try:
             response = await handler(review.request)
         except Exception:
-            log.exception("%s: the admission %s failed", path, uid)
-            return web.Response(status=500, text="the admission failed; the log says why\n")
+            log.exception("%s: the admission review %s failed", path, uid)
+            return web.Response(
+                status=500, text="the admission review failed; see the log of Intact\n"
+            )
         reply = _Answer(response=msgspec.structs.replace(response, uid=uid))
         return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
 
@@ -91,10 +95,10 @@ def _refused(path: str, problem: str) -> web.Response:
 async def serving_webhooks(
     handlers: Mapping[str, Handler], host: str, port: int, context: ssl.SSLContext
 ) -> AsyncGenerator[list[str], None]:
-    """Serve while the block runs; admissions that are running at its end are finished.
+    """Serve while the block runs; reviews that are running at its end are finished.
 
-    Yields the addresses, as port 0 takes any that is free. Several processes may share one port:
-    outside a cluster the replicas have no Service in front of them.
+    Yields the addresses: port 0 takes any port that is free. Several processes may share one port:
+    outside a cluster there is no Service in front of them.
     """
     runner = web.AppRunner(
         application(handlers),

@@ -1,4 +1,4 @@
-"""The admission webhooks of one replica: server, certificates and registration."""
+"""The admission webhooks of one process: server, certificates and registration."""
 
 import asyncio
 import logging
@@ -66,14 +66,14 @@ class Webhooks:
         return mutating_configuration(self._address, self.certificates.ca_bundle, self._handlers)
 
     def problem(self) -> str | None:
-        """None while reviews are answered and the registration is as it should be."""
+        """What is wrong; None while reviews are answered and the registration is as wanted."""
         if not self._serving.is_set():
             return self.certificates.error or "not served yet"
         errors = (registration.error for registration in self.registrations)
         return self.certificates.error or next(filter(None, errors), None)
 
     async def run(self) -> None:
-        """Answers reviews until cancelled; those that are running then are finished."""
+        """Answers reviews until cancelled; finishes those that are running then."""
         await self._first_certificate()
         await self._wait_ready()
         host, port = self._bind
@@ -92,12 +92,12 @@ class Webhooks:
             except KubeError as error:
                 failures += 1
                 if self.certificates.error != str(error):
-                    log.warning("no certificate for the webhooks yet: %s", error)
+                    log.warning("there is no certificate for the webhooks yet: %s", error)
                 self.certificates.error = str(error)
                 await asyncio.sleep(_BACKOFF.delay(failures, self._rng))
 
     async def keep_registered(self) -> None:
-        """The leader's part: registered once there is somebody to answer."""
+        """What the leader does, until cancelled: keep the webhooks registered that it serves."""
         await self._serving.wait()
         async with asyncio.TaskGroup() as group:
             for registration in self.registrations:

@@ -135,7 +135,7 @@ async def test_a_spoilt_secret_is_put_back_as_it_was(
     await client.patch(SECRETS, {"data": {"ca.key": "bm90aGluZw=="}}, SECRET, "ns")
     await replica.refresh()
     assert replica.ca_bundle == before == await secret_bundle(client)
-    assert "is made anew" in caplog.text
+    assert "cannot be used and is written anew" in caplog.text
 
 
 async def test_an_authority_of_somebody_else_is_taken_over(client: Client, clock: Clock) -> None:

@@ -116,7 +116,7 @@ async def test_a_handler_gets_the_request_and_its_answer_comes_back(
         (b"[]", "not an AdmissionReview"),
         (b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}', "`request`"),
         (review().replace(b'"uid"', b'"id"'), "`uid`"),
-        (review().replace(b"/v1", b"/v1beta1"), "is not answered here"),
+        (review().replace(b"/v1", b"/v1beta1"), "is not supported"),
     ],
 )
 async def test_what_is_no_review_is_a_bad_request(
@@ -135,7 +135,7 @@ async def test_a_handler_that_fails_is_a_failure_and_is_logged(
 
     status, _ = await posted(certificates, fail, review("u-9"))
     assert status == 500
-    assert "/gate: the admission u-9 failed" in caplog.text
+    assert "/gate: the admission review u-9 failed" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 

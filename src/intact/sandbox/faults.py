@@ -1,4 +1,4 @@
-"""What goes wrong between a client and the server, when a simulation says so.
+"""Faults between a client and the server, as a test or a simulation orders them.
 
 All chance comes from the one generator that the faults were made with, so that a run with the same
 seed fails in the same places.

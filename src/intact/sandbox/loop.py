@@ -316,8 +316,8 @@ def run(
 ) -> T:
     """Runs a coroutine to its end on a loop of its own.
 
-    `on_step` is called after every step; what it raises ends the run at once. Whatever still runs
-    at the end is cancelled.
+    `on_step` is called after every step; what it raises ends the run at once. Tasks that still run
+    at the end are cancelled.
     """
     loop = SimulatedLoop(seed, on_step=on_step, max_steps=max_steps, max_time=max_time)
     try:

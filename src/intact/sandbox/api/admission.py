@@ -1,14 +1,14 @@
-"""Admission hooks: the place of webhooks, called in process.
+"""Admission hooks: what webhooks are to a real server, called in process.
 
 A hook is the same coroutine that a webhook server would call: it takes the `request` of an
 AdmissionReview and returns its `response`. Mutating hooks run first, one after another in the
-order of their names, each seeing what the one before made of the object; validating hooks run
-after that, all of them at once.
+order of their names, each on the object that the one before returned; validating hooks run after
+that, all at once.
 """
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from intact.kube.errors import PatchError
 from intact.sandbox.api.failures import Failure, bad_request, internal_error
 from intact.sandbox.api.objects import Json, copied, decode, encode
 from intact.sandbox.api.routing import Call
-from intact.sandbox.api.selectors import LabelTest, label_selector
+from intact.sandbox.api.selectors import LabelTest
 from intact.sandbox.api.writing.patches import json_patch
 
 Handler = Callable[[Json], Awaitable[Json]]
@@ -72,7 +72,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is about to happen, as admission is asked about it."""
+    """What is about to happen, as hooks are asked about it."""
 
     call: Call
     verb: str
@@ -127,33 +127,9 @@ class Admission:
         self._namespace_labels = namespace_labels
         self._hooks: list[Hook] = []
 
-    def add(
-        self,
-        name: str,
-        handler: Handler,
-        rules: Iterable[Rule],
-        *,
-        mutating: bool = False,
-        object_selector: Json | None = None,
-        namespace_selector: Json | None = None,
-        condition: Callable[[Json], bool] | None = None,
-        fail_open: bool = False,
-        timeout: float = 10.0,
-    ) -> Hook:
-        hook = Hook(
-            name,
-            handler,
-            tuple(rules),
-            mutating,
-            label_selector(object_selector) if object_selector is not None else None,
-            label_selector(namespace_selector) if namespace_selector is not None else None,
-            condition,
-            fail_open,
-            timeout,
-        )
+    def add(self, hook: Hook) -> None:
         self._hooks.append(hook)
         self._hooks.sort(key=lambda each: each.name)
-        return hook
 
     def remove(self, hook: Hook) -> None:
         self._hooks.remove(hook)

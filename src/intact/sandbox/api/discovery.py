@@ -1,4 +1,4 @@
-"""What a client can ask of the server about the server."""
+"""Discovery: what the server says about itself and the kinds that it serves."""
 
 from intact.sandbox.api.kinds import Kind, Registry
 from intact.sandbox.api.objects import Json

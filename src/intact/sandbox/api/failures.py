@@ -1,4 +1,4 @@
-"""What the server refuses with: the Status objects of kube-apiserver, word for word."""
+"""The refusals of the server: the Status objects of kube-apiserver, word for word."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -122,10 +122,22 @@ def conflict(kind: Kind, name: str, why: str = STALE) -> Failure:
 
 
 def precondition_conflict(kind: Kind, name: str, why: str) -> Failure:
-    """As deletions word it: with the kind where others have the resource."""
+    """As deletions word it: with the kind where other conflicts have the resource."""
     message = f'Operation cannot be fulfilled on {kind.group_kind} "{name}": {why}'
     details = {"name": name, "group": kind.group, "kind": kind.kind}
     return _failure(409, "Conflict", message, details)
+
+
+def storage_conflict(
+    kind: Kind, name: str, key: str, field: str, wanted: str, actual: str
+) -> Failure:
+    """As the storage words a precondition that does not hold."""
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {kind.storage_key(key)}, "
+        f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {field} in precondition: "
+        f"{wanted}, {field} in object meta: {actual}"
+    )
+    return conflict(kind, name, why)
 
 
 def apply_conflict(message: str, causes: list[Json]) -> Failure:
@@ -152,7 +164,7 @@ def invalid_options(options: str, errors: list[FieldError]) -> Failure:
 
 
 def unprocessable() -> Failure:
-    """A JSON patch that does not apply. kube-apiserver keeps the reason to itself."""
+    """A JSON patch that does not apply. kube-apiserver does not say why."""
     message = "the server rejected our request due to an error in our request"
     return _failure(422, "Invalid", message, {})
 

@@ -1,7 +1,7 @@
 """The kinds of objects that the server knows, and the rules in which they differ.
 
 A `Kind` with its defaults behaves as one that a CustomResourceDefinition declares. The built-in
-kinds stand in `builtin.py`.
+kinds are in `builtin.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ class Kind:
     generation: bool = True
     generation_covers_annotations: bool = False
     graceful: bool = False
-    """DELETE leaves the object to be ended by whoever runs it: pods."""
+    """DELETE only marks the object, and the kubelet ends it: pods."""
     unconditional_update: bool = False
     create_on_update: bool = False
     returns_deleted: bool = False
@@ -94,6 +94,10 @@ class Kind:
             ("eviction", self.full_name == "pods"),
         ]
         return tuple(name for name, served in found if served)
+
+    def key(self, namespace: str, name: str) -> str:
+        """Under which an object is stored."""
+        return f"{namespace}/{name}" if self.namespaced else name
 
     def storage_key(self, key: str) -> str:
         """How etcd would name the object; error messages show it."""

@@ -1,4 +1,5 @@
-"""Namespaces: nothing is made in one that is missing or going, and one that is going goes empty."""
+"""Namespaces: no object is created in one that is missing or terminating, and a terminating one is
+removed once it is empty."""
 
 from intact.sandbox.api.builtin import NAMESPACES
 from intact.sandbox.api.failures import forbidden, not_found
@@ -38,7 +39,7 @@ def check_lifecycle(state: State, call: Call, verb: str, obj: Json | None = None
 
 
 def create_namespace(state: State, name: str) -> None:
-    """One that is there from the start."""
+    """Create a namespace that is there from the start."""
     obj: Json = {
         "apiVersion": "v1",
         "kind": "Namespace",

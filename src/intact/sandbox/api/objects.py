@@ -1,8 +1,7 @@
-"""Objects as the server keeps them: plain JSON dicts, and how they are copied, walked and dated."""
+"""Objects as the server keeps them: plain JSON dicts, and how they are copied and walked."""
 
 import random
 import uuid
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import msgspec
@@ -32,17 +31,8 @@ def metadata(obj: Json) -> Json:
 
 
 def typed_first(obj: Json) -> Json:
-    """With apiVersion and kind before everything else, where lists can cut them off."""
+    """With apiVersion and kind before all other fields, where lists can cut them off."""
     return {"apiVersion": obj.pop("apiVersion"), "kind": obj.pop("kind"), **obj}
-
-
-def timestamp(moment: datetime) -> str:
-    """As the API writes times: whole seconds, UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_timestamp(text: str) -> datetime:
-    return datetime.fromisoformat(text)
 
 
 def new_uid(rng: random.Random) -> str:

@@ -143,7 +143,7 @@ def list_body(where: Route, meta: Json, page: Iterable[Stored]) -> bytes:
 
 
 def _item(where: Route, stored: Stored) -> bytes:
-    """Built-in kinds leave out of each item what the list says for all of them."""
+    """Built-in kinds omit from each item what the list says for all of them."""
     body = body_of(where, stored)
     if where.kind.custom:
         return body

@@ -21,7 +21,7 @@ DEFAULT_MANAGER = "intact"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks. Admission hooks see it as `userInfo`."""
+    """The user who sends a request. Admission hooks see it as `userInfo`."""
 
     name: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("kubeadm:cluster-admins", "system:authenticated")
@@ -43,7 +43,7 @@ class Route:
 
     @property
     def key(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.kind.namespaced else self.name
+        return self.kind.key(self.namespace, self.name)
 
     @property
     def api_version(self) -> str:
@@ -59,7 +59,7 @@ class Call:
     user: User
     warnings: list[str] = field(default_factory=list)
     in_collection: bool = False
-    """One of many deletions by one request, which names none of them."""
+    """One of many deletions by one request, which does not name them."""
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -101,7 +101,7 @@ class Call:
 
 
 def route(path: str, registry: Registry) -> Route:
-    """Raises 404 for what no kind is served at."""
+    """Raises 404 for a path at which no kind is served."""
     parts = [unquote(part) for part in path.strip("/").split("/")]
     match parts:
         case ["api", version, *rest]:

@@ -20,8 +20,9 @@ from intact.sandbox.api.removal.delete_options import DeleteOptions, parse_optio
 from intact.sandbox.api.removal.deletion import delete, delete_collection, deletion_status
 from intact.sandbox.api.removal.eviction import evict
 from intact.sandbox.api.routing import API_SERVER, Call, Route, User, route
+from intact.sandbox.api.selectors import label_selector
 from intact.sandbox.api.state import State
-from intact.sandbox.api.store import Store, key_of
+from intact.sandbox.api.store import Store
 from intact.sandbox.api.watch import ErrorEvent, Watch
 from intact.sandbox.api.writing.requests import decode_body, decode_object, patch, replacement
 from intact.sandbox.api.writing.writes import Written, create, update
@@ -61,7 +62,7 @@ class MemoryApi:
         store.after_removal = lambda namespace: remove_if_empty(self._state, namespace)
 
     def register(self, kind: Kind) -> None:
-        """Serves one more kind, as a CustomResourceDefinition would have it."""
+        """Serves one more kind, as a CustomResourceDefinition would."""
         self._state.registry.add(kind)
 
     def admit(
@@ -79,17 +80,19 @@ class MemoryApi:
     ) -> Hook:
         """Registers an admission hook. The selectors are LabelSelectors; `condition` sees the
         AdmissionRequest and stands for matchConditions."""
-        return self._state.admission.add(
+        hook = Hook(
             name,
             handler,
-            rules,
-            mutating=mutating,
-            object_selector=object_selector,
-            namespace_selector=namespace_selector,
-            condition=condition,
-            fail_open=fail_open,
-            timeout=timeout,
+            tuple(rules),
+            mutating,
+            label_selector(object_selector) if object_selector is not None else None,
+            label_selector(namespace_selector) if namespace_selector is not None else None,
+            condition,
+            fail_open,
+            timeout,
         )
+        self._state.admission.add(hook)
+        return hook
 
     def withdraw(self, hook: Hook) -> None:
         self._state.admission.remove(hook)
@@ -109,7 +112,7 @@ class MemoryApi:
     def peek(self, full_name: str, namespace: str, name: str) -> Json | None:
         """One object, read past the API and without a step of the loop. Not to be changed."""
         kind = self._state.registry.named(full_name)
-        stored = self._state.store.get(kind, key_of(kind, namespace, name))
+        stored = self._state.store.get(kind, kind.key(namespace, name))
         return stored.obj if stored is not None else None
 
     def objects(self, full_name: str, namespace: str = "") -> Iterator[Json]:
@@ -123,7 +126,7 @@ class MemoryApi:
         return self._state.store.revision
 
     async def finish_pod(self, namespace: str, name: str) -> None:
-        """The kubelet's last word on a pod that terminates: it is gone. No hook is asked."""
+        """Remove a terminating pod, as the kubelet does in the end. No hook is called."""
         pods = self._state.registry.named("pods")
         call = Call(Route(pods, "v1", namespace, name), Request("DELETE", ""), API_SERVER)
         await delete(self._state, call, DeleteOptions(grace=0), admitted=False)
@@ -167,7 +170,7 @@ class MemoryApi:
         return Stream(failure.code, _chunks([failure.body]), failure.retry_after)
 
     async def _answer(self, user: User, request: Request) -> Response:
-        """What the server says, whatever becomes of it on the way."""
+        """The answer of the server, before any fault on its way to the client."""
         if request.method == "GET":
             known = self._about_itself(request.path)
             if known is not None:
@@ -233,7 +236,7 @@ class MemoryApi:
 
 
 class _UserTransport:
-    """The same server, asked by someone else."""
+    """The same server, for another user."""
 
     def __init__(self, api: MemoryApi, user: User) -> None:
         self._api = api
@@ -250,7 +253,7 @@ class _UserTransport:
 
 
 def _is_collection(where: Route) -> bool:
-    """What may be deleted at one go: a namespace's objects, not all of them everywhere."""
+    """What one request may delete: the objects of one namespace, not those of all."""
     return bool(where.namespace) if where.kind.namespaced else where.kind != NAMESPACES
 
 

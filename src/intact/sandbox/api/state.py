@@ -5,10 +5,11 @@ import random
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from intact.model.times import timestamp
 from intact.sandbox.api.admission import Admission
 from intact.sandbox.api.builtin import NAMESPACES
 from intact.sandbox.api.kinds import Registry
-from intact.sandbox.api.objects import new_uid, timestamp
+from intact.sandbox.api.objects import new_uid
 from intact.sandbox.api.store import Store
 
 

@@ -1,6 +1,6 @@
 """The storage: one revision counter over everything, and a history that watches are served from.
 
-1. An object that is stored is never changed again. Who wants another one decodes a copy.
+1. A stored object is never changed. To change it, decode a copy and store that.
 2. Each step here is atomic: nothing awaits. Races happen between the steps, in the callers.
 """
 
@@ -70,10 +70,6 @@ def event_line(event: str, body: bytes) -> bytes:
 
 class Subscriber(Protocol):
     def offer(self, change: Change) -> None: ...
-
-
-def key_of(kind: Kind, namespace: str, name: str) -> str:
-    return f"{namespace}/{name}" if kind.namespaced else name
 
 
 class _Table:

@@ -44,7 +44,7 @@ class Watch:
         return asked or 1800.0 * (1 + self._state.rng.random())
 
     def _start(self) -> Callable[[], None]:
-        """Queues what is past already, and subscribes to the rest. No await in between."""
+        """Queues the changes so far, and subscribes to the rest. No await in between."""
         store, where = self._state.store, self.call.route
         if self._after:
             oldest = store.oldest(where.kind)

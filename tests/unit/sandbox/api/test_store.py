@@ -4,7 +4,7 @@ import pytest
 
 from intact.sandbox.api.builtin import NAMESPACES, PODS
 from intact.sandbox.api.objects import Json
-from intact.sandbox.api.store import Change, Store, Stored, key_of
+from intact.sandbox.api.store import Change, Store, Stored
 
 
 def pod(namespace: str, name: str, value: int = 0) -> Json:
@@ -17,7 +17,7 @@ def pod(namespace: str, name: str, value: int = 0) -> Json:
 
 
 def put(store: Store, namespace: str, name: str, value: int = 0) -> Stored:
-    key = key_of(PODS, namespace, name)
+    key = PODS.key(namespace, name)
     current = store.get(PODS, key)
     if current is None:
         return store.create(PODS, key, pod(namespace, name, value))
@@ -25,7 +25,7 @@ def put(store: Store, namespace: str, name: str, value: int = 0) -> Stored:
 
 
 def take(store: Store, namespace: str, name: str) -> Stored:
-    current = store.get(PODS, key_of(PODS, namespace, name))
+    current = store.get(PODS, PODS.key(namespace, name))
     assert current is not None
     return store.remove(PODS, current)
 

@@ -1,4 +1,4 @@
-"""What a PodDisruptionBudget says to an eviction. Budget objects in, budget objects out."""
+"""What a PodDisruptionBudget answers to an eviction. Budget objects in, budget objects out."""
 
 from intact.sandbox.api.failures import Failure, forbidden, too_many_requests
 from intact.sandbox.api.objects import Json
@@ -41,7 +41,7 @@ def still_processed(name: str) -> Failure:
 
 
 def decremented(budget: Json, pod: str, now: str) -> Json:
-    """The budget with one disruption taken. Raises what the evictor is told if there is none."""
+    """The budget with one disruption taken. Raises the evictor's answer if there is none."""
     name, status = budget["metadata"]["name"], budget.setdefault("status", {})
     if status.get("observedGeneration", 0) < budget["metadata"]["generation"]:
         raise still_processed(name)

@@ -1,4 +1,4 @@
-"""How an object shall be deleted: DeleteOptions, from a body or a query."""
+"""How to delete an object: DeleteOptions, from a body or a query."""
 
 from dataclasses import dataclass, replace
 

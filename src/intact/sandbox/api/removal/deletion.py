@@ -1,6 +1,6 @@
 """Deleting: at once, gracefully, or not before the last finalizer is gone.
 
-The order of steps is that of kube-apiserver's generic registry, down to its asking admission twice
+The order of steps is that of kube-apiserver's generic registry, which also asks admission twice
 where it writes twice.
 """
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from intact.model.times import parse_time, timestamp
 from intact.sandbox.api.admission import Operation
 from intact.sandbox.api.builtin import NAMESPACES
-from intact.sandbox.api.failures import Failure, conflict, not_found
+from intact.sandbox.api.failures import Failure, not_found, storage_conflict
 from intact.sandbox.api.kinds import Kind
 from intact.sandbox.api.namespaces import check_lifecycle, remove_if_empty, terminate
-from intact.sandbox.api.objects import Json, parse_timestamp, timestamp
+from intact.sandbox.api.objects import Json
 from intact.sandbox.api.removal.delete_options import (
     FOREGROUND,
     ORPHAN,
@@ -39,7 +40,7 @@ class Deleted:
 async def delete(
     state: State, call: Call, options: DeleteOptions, *, admitted: bool = True
 ) -> Deleted:
-    """Without `admitted` no hook is asked: the server's own deletions."""
+    """Without `admitted` no hook is called: for the server's own deletions."""
     where = call.route
     current = state.store.get(where.kind, where.key)
     if current is None:
@@ -112,9 +113,9 @@ def _shorten_grace(state: State, pod: Json, grace: int | None) -> _Marked:
     if grace is None or grace >= running:
         return _Marked(pod, pending=True)
     now = state.clock().replace(microsecond=0)
-    asked = parse_timestamp(meta["deletionTimestamp"]) - timedelta(seconds=running - grace)
+    asked = parse_time(meta["deletionTimestamp"]) - timedelta(seconds=running - grace)
     meta["deletionTimestamp"] = timestamp(max(asked, now))
-    # Someone has yet to see it and end the pod, so a grace that has run out becomes a second.
+    # The kubelet has yet to see it and end the pod: a grace that has run out becomes a second.
     meta["deletionGracePeriodSeconds"] = 1 if asked < now and grace else grace
     return _Marked(pod, graceful=True, grace=grace)
 
@@ -149,7 +150,7 @@ class _Kept:
 async def _mark_stored(
     state: State, call: Call, options: DeleteOptions, *, admitted: bool
 ) -> _Kept:
-    """Writes the deletion down in the object, for its finalizers or its kubelet to see."""
+    """Marks the object as deleted, for the owners of its finalizers or the kubelet to see."""
     kind = call.route.kind
     while True:
         current = await _admit(state, call, options, admitted=admitted)
@@ -223,19 +224,13 @@ async def _admit(state: State, call: Call, options: DeleteOptions, *, admitted: 
 
 
 def _check_storage_preconditions(where: Route, current: Stored, options: DeleteOptions) -> None:
-    """The same preconditions where storage checks them: after a race, in its own words."""
+    """The same preconditions, as the storage checks and words them after a race."""
     for field, wanted, actual in (
         ("UID", options.uid, current.obj["metadata"]["uid"]),
         ("ResourceVersion", options.resource_version, str(current.revision)),
     ):
         if wanted and wanted != actual:
-            why = (
-                "StorageError: invalid object, Code: 4, Key: "
-                f"{where.kind.storage_key(current.key)}, ResourceVersion: 0, AdditionalErrorMsg: "
-                f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: "
-                f"{actual}"
-            )
-            raise conflict(where.kind, where.name, why)
+            raise storage_conflict(where.kind, where.name, current.key, field, wanted, actual)
 
 
 async def _delete_namespace(state: State, call: Call, options: DeleteOptions) -> Deleted:

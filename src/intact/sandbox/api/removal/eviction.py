@@ -1,7 +1,7 @@
 """The eviction subresource of pods, branch by branch as kube-apiserver has it.
 
-Its check of the budget is a PUT of the budget's status by the API server itself, through admission
-like anyone's; a conflict there is tried again on the fresh budget.
+Its check of the budget is a PUT of the budget's status by the API server itself, which passes
+admission like any other write; on a conflict it is repeated on the fresh budget.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ def _check_type(eviction: Json) -> None:
 
 
 def _merged_options(call: Call, eviction: Json) -> DeleteOptions:
-    """A dry run may be asked for in the query or in the body; if in both, then alike."""
+    """A dry run may be requested in the query or in the body; if in both, both must agree."""
     sent = dict(eviction.get("deleteOptions") or {})
     asked = [call.query["dryRun"]] if call.dry_run else []
     inside = sent.get("dryRun") or []
@@ -123,7 +123,7 @@ class _Evictor:
         return pod
 
     async def _delete_if_no_budget_matters(self) -> Stored | None:
-        """The pod, if budgets must be asked; None if it was deleted without."""
+        """The pod, if its budgets must be checked; None if it was deleted without."""
         pod = self._read_pod()
         phase = pod.obj.get("status", {}).get("phase")
         over = phase in ("Succeeded", "Failed") or "deletionTimestamp" in pod.obj["metadata"]
@@ -145,7 +145,7 @@ class _Evictor:
         ]
 
     async def _take_from(self, budget: Stored, pod: str) -> None:
-        """One allowed disruption less, and the pod written down as disrupted."""
+        """Takes one allowed disruption, and records the pod as disrupted."""
         fresh: Stored | None = budget
 
         async def attempt() -> None:
@@ -175,7 +175,7 @@ class _Evictor:
         await delete(self._state, self._pod, options, admitted=False)
 
     async def _mark(self, options: DeleteOptions) -> DeleteOptions:
-        """Writes the DisruptionTarget condition. No hook is asked about it."""
+        """Writes the DisruptionTarget condition. No hook is called for it."""
         where = self._pod.route
         call = replace(self._pod, route=replace(where, subresource="status"))
 
@@ -194,7 +194,7 @@ class _Evictor:
 async def _retrying(
     state: State, attempt: Callable[[], Awaitable[T]], *, enabled: bool = True
 ) -> T:
-    """Again on a conflict, twice a second for ten seconds."""
+    """Repeats the attempt on a conflict, twice a second for ten seconds."""
     for left in reversed(range(_ATTEMPTS if enabled else 1)):
         try:
             return await attempt()

@@ -1,4 +1,4 @@
-"""Server-side apply: what a manager applies is merged in, and what it drops is taken out."""
+"""Server-side apply: what a manager applies is merged in, and what it drops is removed."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ def _merge_items(
 
 
 def _prune(merged: Json, last: Fields, claimed: Fields, shapes: Shapes) -> None:
-    """Removes what the manager applied last time, not this time, and nobody else claims."""
+    """Removes what the manager applied last time but not this time, and no other manager claims."""
     claimed_prefixes = {path[:depth] for path in claimed for depth in range(1, len(path) + 1)}
     # Outer ones first: an item goes as a whole, before it loses the key that it is found by.
     for path in sorted(last - claimed, key=lambda each: (len(each), each)):

@@ -33,7 +33,7 @@ _UNOWNED = frozenset(
         "resourceVersion",
     )
 )
-"""Fields that are nobody's: the server sets them, or they name the object."""
+"""Fields that no manager owns: the server sets them, or they name the object."""
 
 
 class Shapes:
@@ -165,7 +165,7 @@ def _step_into(obj: Any, name: str, step: str, shapes: Shapes) -> Any:
 
 
 def without_path(obj: Json, path: Path, shapes: Shapes) -> None:
-    """Removes what stands at the path, and the containers that it leaves empty."""
+    """Removes what is at the path, and the containers that this leaves empty."""
     *parents, last = path
     trail: list[tuple[Any, str, str]] = []
     here: Any = obj

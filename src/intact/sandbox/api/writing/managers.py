@@ -1,4 +1,4 @@
-"""Who owns which field: `metadata.managedFields`, kept up to date by every write."""
+"""Which manager owns which field: `metadata.managedFields`, kept up to date by every write."""
 
 from dataclasses import dataclass
 
@@ -65,7 +65,7 @@ def write_owners(owners: Owners) -> list[Json]:
 
 
 def without_fields(owners: Owners, fields: Fields, *, but: Owner) -> Owners:
-    """Takes fields away from everyone else."""
+    """Takes fields away from all other owners."""
     left: Owners = {}
     for owner, owned in owners.items():
         if owner != but and not owned.fields.isdisjoint(fields):
@@ -78,7 +78,7 @@ def without_fields(owners: Owners, fields: Fields, *, but: Owner) -> Owners:
 
 
 def ignored_fields(fields: Fields, subresource: str, *, has_status: bool, custom: bool) -> Fields:
-    """Drops what the endpoint resets anyway: nobody comes to own it by sending it there."""
+    """Drops what the endpoint resets anyway: a manager does not own it by sending it there."""
     reset: tuple[str, ...] = ("f:status",) if has_status else ()
     if subresource == "status":
         reset = ("f:spec", "f:metadata") if custom else ("f:spec",)

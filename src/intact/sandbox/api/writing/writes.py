@@ -1,7 +1,7 @@
-"""Creating and updating: prepare, ask admission, and store if nobody was faster.
+"""Creating and updating: prepare, ask admission, and store unless another write was faster.
 
 An update is tried on the object as it is right now. If the object changes before it is stored,
-everything is done again on the fresh one, admission included; only an update that names a
+all steps are done again on the fresh one, admission included; only an update that names a
 resourceVersion then fails.
 """
 
@@ -18,6 +18,7 @@ from intact.sandbox.api.failures import (
     invalid_object,
     invalid_value,
     not_found,
+    storage_conflict,
     unexpected,
 )
 from intact.sandbox.api.kinds import Kind
@@ -25,7 +26,7 @@ from intact.sandbox.api.namespaces import check_lifecycle
 from intact.sandbox.api.objects import Json, copied, generated_name, metadata, typed_first
 from intact.sandbox.api.routing import Call
 from intact.sandbox.api.state import State
-from intact.sandbox.api.store import Stored, key_of
+from intact.sandbox.api.store import Stored
 from intact.sandbox.api.validation import metadata_errors, update_errors
 from intact.sandbox.api.writing.endpoints import endpoint
 from intact.sandbox.api.writing.fields import Shapes
@@ -81,7 +82,7 @@ async def create(state: State, call: Call, obj: Json, *, applied: bool = False) 
         )
         await state.pause()
         name = prepared["metadata"]["name"]
-        key = key_of(where.kind, where.namespace, name)
+        key = where.kind.key(where.namespace, name)
         existing = state.store.get(where.kind, key)
         attempts_left -= 1
         if existing is None:
@@ -125,7 +126,7 @@ def _finish(kind: Kind, obj: Json) -> None:
 
 
 def _record(state: State, call: Call, live: Json | None, new: Json) -> None:
-    """Writes down which fields this write makes its manager's."""
+    """Records the fields that this write gives to its manager."""
     kind = call.route.kind
     entries = record_update(
         live, new, owner_of(call, "Update"), state.now(), shapes_of(kind), status=kind.status
@@ -145,7 +146,7 @@ async def update(
 ) -> Written:
     """`uid` is a precondition; `creates` a missing object; `applied` has its managers recorded.
 
-    Without `admitted` no hook is asked: the server's own writes.
+    Without `admitted` no hook is called: for the server's own writes.
     """
     where = call.route
     while True:
@@ -216,12 +217,7 @@ async def _attempt(
 def _check_uid(kind: Kind, name: str, current: Stored, uid: str) -> None:
     actual = current.obj["metadata"]["uid"]
     if uid and uid != actual:
-        why = (
-            f"StorageError: invalid object, Code: 4, Key: {kind.storage_key(current.key)}, "
-            "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
-            f"{uid}, UID in object meta: {actual}"
-        )
-        raise conflict(kind, name, why)
+        raise storage_conflict(kind, name, current.key, "UID", uid, actual)
 
 
 def _check_version(kind: Kind, name: str, current: Stored, new: Json) -> None:

@@ -1,6 +1,7 @@
-"""Typed, partial, frozen views of the Kubernetes objects that Intact reads and writes.
+"""Typed, partial, frozen views of the Kubernetes objects that Intact reads and writes, and what can
+be read off one object: the state of a pod, its conditions, times, amounts and labels.
 
-No logic lives here. A view names only the fields that somebody reads: the rest of an object is
-skipped while its bytes are decoded and never takes memory. A view is therefore never written back
-whole; writes are patches, or objects that Intact itself owns completely.
+A view names only the fields that Intact reads: the rest of an object is skipped while its bytes are
+decoded and never takes memory. A view is therefore never written back whole; writes are patches, or
+objects that Intact itself owns completely.
 """

@@ -1,4 +1,4 @@
-"""AdmissionReview, of admission.k8s.io/v1: what the API server asks and what it is answered."""
+"""AdmissionReview, of admission.k8s.io/v1: what the API server asks and what Intact answers."""
 
 import msgspec
 
@@ -26,7 +26,7 @@ class UserInfo(View):
 
 
 class AdmissionRequest(View):
-    """A request whose objects stay raw until the type is known. What is not there is `null`."""
+    """A request whose objects stay raw until their type is known. A missing object is `null`."""
 
     uid: str
     operation: str = ""
@@ -46,14 +46,14 @@ _REQUEST = msgspec.json.Decoder(AdmissionRequest)
 
 
 def read_request(raw: msgspec.Raw) -> AdmissionRequest:
-    """Raises `msgspec.DecodeError` if it has another shape."""
+    """Raises `msgspec.DecodeError` if the request has another shape."""
     return _REQUEST.decode(raw)
 
 
 class AdmissionResponse(View):
     allowed: bool
     uid: str = ""
-    """Set by the server that sends the answer."""
+    """Set by the webhook server, which sends the answer."""
     status: Status | None = None
     warnings: list[str] = []
     patch: str = ""

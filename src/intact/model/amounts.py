@@ -10,7 +10,7 @@ _PERCENT = re.compile(r"(100|[1-9]?[0-9])%")
 
 
 def check_amount(amount: int | str) -> str | None:
-    """What is wrong with it, or None."""
+    """What is wrong with an amount, or None."""
     if isinstance(amount, bool) or not isinstance(amount, int | str):
         return f"{amount!r} is neither an integer nor a percentage"
     if isinstance(amount, int):
@@ -32,7 +32,7 @@ def divide_up(number: int, by: int) -> int:
 
 
 def parse_count(text: str) -> int | None:
-    """A number of replicas, written in digits; None if it is anything else."""
+    """A number of replicas, written in digits; None if the text is anything else."""
     if not (text.isascii() and text.isdigit()):
         return None
     count = int(text)
@@ -46,7 +46,7 @@ def desired_available(
     *,
     both: bool,
 ) -> int:
-    """How many units must stay available, of so many.
+    """How many units of a total must stay available.
 
     If both amounts are given, `both` says whether both hold or maxUnavailable wins.
     """

@@ -1,4 +1,4 @@
-"""Event, of the core API, as we write it."""
+"""Event, of the core API, as Intact writes it."""
 
 from intact.model.base import View
 from intact.model.meta import ObjectMeta

@@ -20,5 +20,5 @@ def is_label_value(value: str) -> bool:
 
 
 def is_dns_label(name: str) -> bool:
-    """Of whatever length: what a name may be long depends on what is named after it."""
+    """Of any length: how long a name may be depends on what is named after it."""
     return _DNS_LABEL.fullmatch(name) is not None

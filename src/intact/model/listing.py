@@ -1,4 +1,4 @@
-"""Names in a sentence."""
+"""Lists of names in a sentence."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Metadata that every object carries."""
+"""Metadata that every object has."""
 
 from typing import Protocol
 

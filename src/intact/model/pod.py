@@ -7,7 +7,7 @@ from intact.model.meta import OwnerReference
 
 
 class PodAnnotations(View):
-    """Those that are read; the others can be large."""
+    """The annotations that Intact reads; others can be large."""
 
     no_protect: str = msgspec.field(default="", name="pub.kruise.io/no-protect")
     group_size: str = msgspec.field(default="", name="leaderworkerset.sigs.k8s.io/size")

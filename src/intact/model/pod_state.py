@@ -1,6 +1,6 @@
-"""What can be read off a pod, and off the metadata of what owns it.
+"""What can be read off a pod, and off the metadata of its owners.
 
-Asked for every pod event: plain loops, which cost a third of `next()` over a generator.
+This runs for every pod event: plain loops cost a third of `next()` over a generator.
 """
 
 from typing import Protocol
@@ -15,7 +15,7 @@ class _Deletable(Protocol):
 
 
 class Deletable(Protocol):
-    """Any object whose view has the time of its deletion."""
+    """Any object whose view has the time of deletion."""
 
     @property
     def metadata(self) -> _Deletable: ...
@@ -27,14 +27,14 @@ class _Owned(Protocol):
 
 
 class Owned(Protocol):
-    """Any object whose view has its owners."""
+    """Any object whose view has the owners."""
 
     @property
     def metadata(self) -> _Owned: ...
 
 
 def is_terminating(found: Deletable) -> bool:
-    """Its deletion was accepted; it may take a while to go."""
+    """The API server has accepted its deletion; it may still run for a while."""
     return found.metadata.deletion_timestamp is not None
 
 
@@ -43,7 +43,7 @@ def is_finished(pod: Pod) -> bool:
 
 
 def is_gone(pod: Pod) -> bool:
-    """Terminating or finished: it serves no more, and does not come back."""
+    """Terminating or finished: the pod no longer serves, and does not come back."""
     return is_terminating(pod) or is_finished(pod)
 
 
@@ -55,7 +55,7 @@ def condition_of(pod: Pod, kind: str) -> PodCondition | None:
 
 
 def has_condition(pod: Pod, kind: str) -> bool:
-    """Whether the condition is there, and true."""
+    """Whether the pod has the condition, and it is true."""
     for one in pod.status.conditions:
         if one.type == kind:
             return one.status == "True"

@@ -1,4 +1,4 @@
-"""The Status object, with which the API server answers everything that fails."""
+"""The Status object, with which the API server answers a request that fails."""
 
 from intact.model.base import View
 

@@ -27,5 +27,5 @@ def micro_timestamp(moment: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Raises ValueError if it is not a time."""
+    """Raises ValueError if the text is not a time."""
     return datetime.fromisoformat(text)

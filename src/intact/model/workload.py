@@ -1,4 +1,4 @@
-"""Workloads: what owns pods and says how many there should be."""
+"""Workloads: the owners of pods, which say how many pods there should be."""
 
 from intact.model.base import View
 from intact.model.meta import OwnerReference

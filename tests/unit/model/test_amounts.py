@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intact.model.amounts import check_amount, desired_available, resolve
+from intact.model.amounts import check_amount, desired_available, parse_count, resolve
 
 DESIRED = {
     "10% of 15 may be missing: two": ("10%", None, 15, 13),
@@ -97,3 +97,21 @@ def test_what_may_be_missing_and_what_must_stay_make_the_total(percent: int, tot
     amount = f"{percent}%"
     must_stay = desired_available(amount, None, total, both=False)
     assert must_stay + resolve(amount, total) == total
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("0", 0),
+        ("3", 3),
+        ("2147483647", 2147483647),
+        ("2147483648", None),
+        ("-1", None),
+        ("3.0", None),
+        ("", None),
+        (" 3", None),
+        ("٣", None),
+    ],
+)
+def test_a_count_is_written_in_plain_digits(text: str, count: int | None) -> None:
+    assert parse_count(text) == count

@@ -1,24 +1,17 @@
 """The owners above pods: found in stores, or asked for."""
 
-import asyncio
-
 import pytest
 
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.model.pod import Pod
-from intact.operator.watch.owners import Chain
-from intact.sandbox import Moment
+from intact.operator.watch.owners import Chain, Workloads
 from tests.support.objects import Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import (
     DEPLOYMENT,
-    LWS_GROUP,
     NS,
     PLAN,
     REPLICA_SET,
-    ROLLOUT,
-    SETS_GROUP,
-    STATEFUL_SET,
     Scene,
     running,
 )
@@ -27,6 +20,10 @@ from tests.unit.operator.pub.test_index import A, lws
 
 async def read(scene: Scene, name: str) -> Pod:
     return await scene.client.get(POD_VIEWS, name, NS)
+
+
+def workloads(scene: Scene) -> Workloads:
+    return scene.replica.workloads
 
 
 def kinds(chain: Chain) -> list[str]:
@@ -47,9 +44,9 @@ async def test_the_chain_of_a_worker_leads_through_its_leader() -> None:
         await lws(scene)
         await scene.settle()
         worker, leader = await read(scene, "top-0-1"), await read(scene, "top-0")
-        assert kinds(scene.replica.workloads.chain(worker)) == WORKER_CHAIN
-        assert kinds(scene.replica.workloads.chain(leader)) == WORKER_CHAIN[2:]
-        top = scene.replica.workloads.chain(leader).owners[-1].group_kind
+        assert kinds(workloads(scene).chain(worker)) == WORKER_CHAIN
+        assert kinds(workloads(scene).chain(leader)) == WORKER_CHAIN[2:]
+        top = workloads(scene).chain(leader).owners[-1].group_kind
         assert top == ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
 
 
@@ -58,7 +55,7 @@ async def test_a_pod_without_an_owner_has_an_empty_chain() -> None:
     async with running() as scene:
         await scene.pods("alone")
         await scene.settle()
-        assert scene.replica.workloads.chain(await read(scene, "alone")) == Chain()
+        assert workloads(scene).chain(await read(scene, "alone")) == Chain()
 
 
 @pytest.mark.parametrize("hidden", ["statefulsets", "pods", ""])
@@ -70,10 +67,10 @@ async def test_what_is_not_in_a_store_yet_is_asked_for(hidden: str) -> None:
         await lws(scene)
         await scene.settle()
         worker = await read(scene, "top-0-1")
-        short = scene.replica.workloads.chain(worker)
+        short = workloads(scene).chain(worker)
         assert kinds(short) != WORKER_CHAIN
         assert not short.complete
-        assert kinds(await scene.replica.workloads.complete(worker)) == WORKER_CHAIN
+        assert kinds(await workloads(scene).complete(worker)) == WORKER_CHAIN
 
 
 @simulated
@@ -85,7 +82,7 @@ async def test_an_owner_that_is_gone_ends_the_chain() -> None:
         await scene.workload(REPLICA_SET, "rs", 1, owner=None)
         await scene.settle()
         pod = await read(scene, "rs-0")
-        chain = await scene.replica.workloads.complete(pod)
+        chain = await workloads(scene).complete(pod)
         assert [owner.uid for owner in chain.owners] == [rs["metadata"]["uid"]]
 
 
@@ -99,91 +96,8 @@ async def test_owners_in_a_circle_end() -> None:
         await scene.pod("p", owner=plan, labels=A)
         await scene.budget()
         await scene.settle()
-        assert len(scene.replica.workloads.chain(await read(scene, "p")).owners) == 10
+        assert len(workloads(scene).chain(await read(scene, "p")).owners) == 10
         assert scene.numbers() == (1, 1, 0, 1)
-
-
-class TestKinds:
-    """Kinds that are not built in are found out about when they are first met."""
-
-    @simulated
-    async def test_only_where_there_is_a_budget(self) -> None:
-        async with running() as scene:
-            await scene.workload(ROLLOUT, "top", 1, pods=1, labels=A)
-            await scene.settle()
-            assert (SETS_GROUP, "Rollout") not in scene.replica.workloads.reflectors
-            await scene.budget()
-            await scene.settle()
-            assert (SETS_GROUP, "Rollout") in scene.replica.workloads.reflectors
-            assert scene.replica.workloads.has_scale((SETS_GROUP, "Rollout"))
-
-    @simulated
-    async def test_also_above_other_owners(self) -> None:
-        async with running() as scene:
-            await lws(scene)
-            await scene.budget()
-            await scene.settle()
-            assert (LWS_GROUP, "LeaderWorkerSet") in scene.replica.workloads.reflectors
-
-    @simulated
-    async def test_one_without_a_scale(self) -> None:
-        async with running() as scene:
-            await scene.workload(PLAN, "top", pods=1, labels=A)
-            await scene.budget()
-            await scene.settle()
-            assert (SETS_GROUP, "Plan") in scene.replica.workloads.reflectors
-            assert not scene.replica.workloads.has_scale((SETS_GROUP, "Plan"))
-
-    @simulated
-    async def test_one_that_the_server_does_not_know_is_looked_for_again(self) -> None:
-        async with running() as scene:
-            owner: Json = {
-                "apiVersion": f"{SETS_GROUP}/v1",
-                "kind": "Unheard",
-                "metadata": {"name": "top", "uid": "some-uid"},
-            }
-            await scene.pod("p", owner=owner, labels=A)
-            await scene.budget()
-            await scene.settle(200)
-            assert (SETS_GROUP, "Unheard") not in scene.replica.workloads.reflectors
-            asked = scene.wires[0].count("GET", f"/apis/{SETS_GROUP}/v1")
-            assert 2 <= asked <= 6
-            assert scene.numbers() == (1, 1, 0, 1)
-
-    @simulated
-    async def test_one_that_a_budget_names_in_a_version_that_is_not_served(self) -> None:
-        async with running() as scene:
-            odd = {"apiVersion": f"{SETS_GROUP}/v0", "kind": "Rollout", "metadata": {"name": "top"}}
-            await scene.budget("odd", target=odd)
-            await scene.settle()
-            await scene.workload(ROLLOUT, "top", 4, pods=3, labels=A)
-            await scene.budget()
-            await scene.settle()
-            for name in ("odd", "b"):
-                assert scene.numbers(name) == (0, 3, 3, 4)
-
-    @simulated
-    async def test_one_that_may_not_be_followed_holds_up_nobody(self) -> None:
-        """All else is counted; and a replica that starts anew can still lead."""
-        async with running(replicas=2) as scene:
-            scene.faults.fail_randomly(
-                1.0,
-                Moment.BEFORE,
-                lambda request: request.method == "GET" and request.path.endswith("/plans"),
-            )
-            await scene.workload(PLAN, "top", pods=2, labels=A)
-            await scene.workload(STATEFUL_SET, "one", 3, pods=3, labels={"app": "b"})
-            await scene.budget("for-a")
-            await scene.budget("for-b", select={"app": "b"})
-            await scene.settle(10)
-            assert scene.numbers("for-b") == (1, 3, 2, 3)
-            scene.leader = 1
-            leading = asyncio.create_task(scene.replicas[1].lead())
-            await scene.settle(10)
-            await scene.set_ready("one-0", False)
-            await scene.settle(10)
-            assert scene.numbers("for-b") == (0, 2, 2, 3)
-            leading.cancel()
 
 
 @simulated
@@ -192,10 +106,10 @@ async def test_workloads_are_found_by_uid_and_by_owner() -> None:
         top = await scene.workload(DEPLOYMENT, "top", 1)
         rs = await scene.workload(REPLICA_SET, "rs", 1, owner=top)
         await scene.settle()
-        workloads = scene.replica.workloads
-        found = workloads.by_uid(rs["metadata"]["uid"])
+        known = workloads(scene)
+        found = known.by_uid(rs["metadata"]["uid"])
         assert found is not None
         assert (found[0], found[1].metadata.name) == (("apps", "ReplicaSet"), "rs")
-        assert workloads.by_uid("nobody") is None
-        below = workloads.owned_by(top["metadata"]["uid"])
+        assert known.by_uid("nobody") is None
+        below = known.owned_by(top["metadata"]["uid"])
         assert [one.metadata.name for one in below] == ["rs"]

@@ -32,7 +32,7 @@ def end(selector: PacedSelector) -> None:
     selector.close()
 
 
-def test_who_was_not_woken_lately_is_woken_at_once() -> None:
+def test_a_loop_that_was_not_woken_lately_wakes_at_once() -> None:
     times = Times()
     selector = selecting(times)
     assert selector.select(None)
@@ -43,7 +43,7 @@ def test_who_was_not_woken_lately_is_woken_at_once() -> None:
     end(selector)
 
 
-def test_who_was_waits() -> None:
+def test_a_loop_that_was_woken_lately_waits() -> None:
     times = Times()
     selector = selecting(times)
     selector.select(None)
@@ -71,7 +71,7 @@ def test_work_is_done_at_once() -> None:
     end(selector)
 
 
-def test_a_loop_runs_with_it() -> None:
+def test_asyncio_runs_on_a_paced_loop() -> None:
     async def main() -> int:
         await asyncio.sleep(0.001)
         return await asyncio.to_thread(lambda: 7)

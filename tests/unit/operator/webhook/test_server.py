@@ -205,7 +205,7 @@ async def test_connections_are_kept(certificates: Certificates) -> None:
     assert made == 1
 
 
-async def test_two_may_share_one_port(certificates: Certificates) -> None:
+async def test_two_servers_may_share_one_port(certificates: Certificates) -> None:
     async with serving_webhooks({"/gate": allow}, HOST, 0, certificates.context) as [address]:
         port = int(address.rpartition(":")[2])
         async with serving_webhooks({"/gate": allow}, HOST, port, certificates.context) as other:

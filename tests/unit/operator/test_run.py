@@ -1,0 +1,141 @@
+"""The parts of one process, put together as its options say.
+
+The process as a whole is tested in tests/cluster/test_run.py.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from intact.kube.client import Client
+from intact.kube.config import Config
+from intact.kube.lease import Election
+from intact.operator.errors import StartError
+from intact.operator.run import Options, Process, run
+from intact.operator.webhook.configuration import MUTATING, NAME, VALIDATING
+from intact.sandbox import DEFAULT_KINDS, Kind, MemoryApi, Moment
+
+NOWHERE = Config("http://127.0.0.1:1")
+CRDS = (
+    Kind("policy.kruise.io", "v1alpha1", "podunavailablebudgets", "PodUnavailableBudget"),
+    Kind("workloads.x-k8s.io", "v1alpha1", "rolebasedgroups", "RoleBasedGroup"),
+    Kind(
+        "workloads.x-k8s.io",
+        "v1alpha1",
+        "rolebasedgroupscalingadapters",
+        "RoleBasedGroupScalingAdapter",
+    ),
+)
+SHARED = [
+    "pods",
+    "namespaces",
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "replicationcontrollers",
+]
+
+
+def process(
+    *controllers: str, webhook: tuple[str, int] | None = None, api: MemoryApi | None = None
+) -> Process:
+    client = Client(api or MemoryApi((*DEFAULT_KINDS, *CRDS)))
+    options = Options(NOWHERE, ("127.0.0.1", 0), webhook, controllers=controllers)
+    return Process(client, options, Election(client, "default", "intact", "me"), "me")
+
+
+@asynccontextmanager
+async def running(found: Process) -> AsyncGenerator[None, None]:
+    """Run the parts of a process beside the block."""
+    tasks = [asyncio.create_task(part) for part in found.parts()]
+    yield
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def own_reflectors(found: Process) -> list[str]:
+    names = [reflector.name for reflector in found.reflectors()]
+    assert names[-len(SHARED) :] == SHARED
+    return names[: -len(SHARED)]
+
+
+async def test_each_controller_brings_what_it_watches() -> None:
+    assert own_reflectors(process("pub")) == ["podunavailablebudgets.policy.kruise.io"]
+    assert own_reflectors(process("disruption")) == ["poddisruptionbudgets.policy"]
+    assert own_reflectors(process("pub", "disruption")) == [
+        "podunavailablebudgets.policy.kruise.io",
+        "poddisruptionbudgets.policy",
+    ]
+    assert "rolebasedgroups.workloads.x-k8s.io" in own_reflectors(process("rbg"))
+
+
+async def test_budgets_in_groups_need_a_webhook() -> None:
+    assert own_reflectors(process("pdb")) == []
+    with_webhook = process("pdb", webhook=("127.0.0.1", 0))
+    assert own_reflectors(with_webhook) == ["poddisruptionbudgets.policy"]
+    with pytest.raises(StartError, match=r"no webhook is served; give --install"):
+        await run(Options(NOWHERE, ("127.0.0.1", 0), controllers=("pdb",)))
+
+
+async def test_webhooks_are_served_only_if_they_are_asked_for_and_answered() -> None:
+    assert process("pub").webhooks is None
+    assert process("pub", webhook=("127.0.0.1", 0)).webhooks is not None
+    assert process("disruption", webhook=("127.0.0.1", 0)).webhooks is None
+
+
+@pytest.mark.parametrize(
+    ("controllers", "paths"),
+    [
+        (("pub",), {"/gate", "/validate/pub"}),
+        (("pdb",), {"/validate/pdb", "/gate/pdb-status"}),
+        (("rbg",), {"/validate/rbg", "/place"}),
+    ],
+)
+async def test_each_controller_brings_its_webhooks(
+    controllers: tuple[str, ...], paths: set[str]
+) -> None:
+    api = MemoryApi((*DEFAULT_KINDS, *CRDS))
+    found = process(*controllers, webhook=("127.0.0.1", 0), api=api)
+    client = Client(api)
+    async with running(found):
+        async with asyncio.timeout(20):
+            while any(check() for check in found.checks().values()):
+                await asyncio.sleep(0.02)
+            while not await is_registered(client):
+                await asyncio.sleep(0.02)
+    urls = [
+        webhook["clientConfig"]["url"]
+        for resource in (VALIDATING, MUTATING)
+        for webhook in (await client.get(resource, NAME)).webhooks or []
+    ]
+    assert {url.removeprefix("https://127.0.0.1:0") for url in urls} == paths
+
+
+async def is_registered(client: Client) -> bool:
+    found = [*(await client.list(VALIDATING)).items, *(await client.list(MUTATING)).items]
+    return len(found) == 2
+
+
+async def test_a_process_is_ready_once_all_is_listed_and_the_lease_is_read() -> None:
+    found = process("pub")
+    checks = found.checks()
+    assert [*checks] == ["podunavailablebudgets.policy.kruise.io", *SHARED, "lease"]
+    assert checks["pods"]() == "not listed yet"
+    async with running(found), asyncio.timeout(10):
+        while any(check() for check in checks.values()):
+            await asyncio.sleep(0.01)
+
+
+async def test_what_cannot_be_listed_is_shown_but_a_kind_that_is_not_served_is_not_missed() -> None:
+    api = MemoryApi()  # without the CRD of PodUnavailableBudgets
+    api.faults.fail_randomly(1.0, Moment.BEFORE, lambda request: request.path == "/api/v1/pods")
+    found = process("pub", api=api)
+    checks = found.checks()
+    async with running(found), asyncio.timeout(10):
+        while "connection lost" not in str(checks["pods"]()) or any(
+            check() for name, check in checks.items() if name != "pods"
+        ):
+            await asyncio.sleep(0.01)

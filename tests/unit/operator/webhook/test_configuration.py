@@ -1,0 +1,112 @@
+"""The webhook configurations: what the API server asks about, where, and what if nobody answers."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from intact.operator.webhook.configuration import (
+    GATE_PATH,
+    PDB_STATUS_PATH,
+    PLACE_PATH,
+    VALIDATE_RBG_PATH,
+    ServiceAddress,
+    UrlAddress,
+    mutating_configuration,
+    validating_configuration,
+)
+
+Json = dict[str, Any]
+
+BUNDLE = b"a bundle"
+OUTSIDE = UrlAddress("127.0.0.1", 9443)
+INSIDE = ServiceAddress("ns", "gate")
+PATHS = {
+    "pods.gate.intact.dev": "/gate",
+    "evictions.gate.intact.dev": "/gate",
+    "resizes.gate.intact.dev": "/gate",
+    "budgets.intact.dev": "/validate/pub",
+    "pdbs.intact.dev": "/validate/pdb",
+    "groups.intact.dev": "/validate/rbg",
+    "status.pdbs.intact.dev": "/gate/pdb-status",
+    "status.scoped.pdbs.intact.dev": "/gate/pdb-status",
+    "pods.place.intact.dev": "/place",
+}
+
+
+def webhooks(address: UrlAddress | ServiceAddress = OUTSIDE) -> dict[str, Json]:
+    both = (validating_configuration(address, BUNDLE), mutating_configuration(address, BUNDLE))
+    return {one["name"]: one for body in both for one in body["webhooks"]}
+
+
+def test_every_webhook_has_its_path() -> None:
+    assert webhooks().keys() == PATHS.keys()
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_webhooks_outside_a_cluster_are_called_by_url(name: str) -> None:
+    assert webhooks()[name]["clientConfig"] == {
+        "url": f"https://127.0.0.1:9443{PATHS[name]}",
+        "caBundle": base64.b64encode(BUNDLE).decode(),
+    }
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_webhooks_in_a_cluster_are_called_by_their_service(name: str) -> None:
+    service = {"namespace": "ns", "name": "gate", "port": 443, "path": PATHS[name]}
+    assert webhooks(INSIDE)[name]["clientConfig"]["service"] == service
+
+
+def test_a_url_with_an_ipv6_address() -> None:
+    config = UrlAddress("::1", 9443).client_config("/gate")
+    assert config == {"url": "https://[::1]:9443/gate"}
+
+
+@pytest.mark.parametrize("address", [OUTSIDE, INSIDE])
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        (VALIDATE_RBG_PATH, ["groups.intact.dev"]),
+        (PLACE_PATH, ["pods.place.intact.dev"]),
+        (PDB_STATUS_PATH, ["status.pdbs.intact.dev", "status.scoped.pdbs.intact.dev"]),
+        (GATE_PATH, [name for name, path in PATHS.items() if path == GATE_PATH]),
+    ],
+)
+def test_only_paths_that_are_answered_are_registered(
+    address: UrlAddress | ServiceAddress, path: str, names: list[str]
+) -> None:
+    both = (
+        validating_configuration(address, BUNDLE, (), [path]),
+        mutating_configuration(address, BUNDLE, [path]),
+    )
+    assert [one["name"] for body in both for one in body["webhooks"]] == names
+
+
+def test_only_labelled_namespaces_are_gated_and_some_never() -> None:
+    body = validating_configuration(INSIDE, BUNDLE, ["intact-system"])
+    expected = {
+        "matchExpressions": [
+            {"key": "intact.dev/gated", "operator": "In", "values": ["true"]},
+            {
+                "key": "kubernetes.io/metadata.name",
+                "operator": "NotIn",
+                "values": ["intact-system", "kube-system"],
+            },
+        ]
+    }
+    for webhook in body["webhooks"]:
+        gates = ".gate." in webhook["name"]
+        assert webhook["namespaceSelector"] == (expected if gates else {})
+        assert webhook["sideEffects"] == ("NoneOnDryRun" if gates else "None")
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_webhook_that_does_not_answer_refuses(name: str) -> None:
+    assert webhooks()[name]["failurePolicy"] == "Fail"
+
+
+@pytest.mark.parametrize("name", ["pdbs.intact.dev", "status.pdbs.intact.dev"])
+def test_pdbs_without_the_label_never_reach_us(name: str) -> None:
+    expressions = webhooks()[name]["objectSelector"]["matchExpressions"]
+    assert expressions[0] == {"key": "intact.dev/budget-scope", "operator": "Exists"}
+    assert expressions[1]["operator"] == "NotIn"

@@ -96,7 +96,8 @@ class Gate:
 @asynccontextmanager
 async def registered(client: Client, address: UrlAddress, bundle: bytes) -> AsyncIterator[None]:
     registration = Registration(client, lambda: validating_configuration(address, bundle))
-    await install(client, registration)
+    await install(client)
+    await registration.ensure()
     try:
         yield
     finally:

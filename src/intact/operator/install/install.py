@@ -10,7 +10,6 @@ from intact.kube.errors import NotFound
 from intact.kube.resources import untyped
 from intact.operator.errors import StartError
 from intact.operator.install.crds import definitions
-from intact.operator.webhook.registration import Registration
 
 log = logging.getLogger(__name__)
 
@@ -25,15 +24,13 @@ _ESTABLISHED_WITHIN = 60.0
 _PAUSE = 0.1
 
 
-async def install(client: Client, registration: Registration | None = None) -> None:
-    """Apply the CRDs, wait until they are served, and register the webhooks if there are any.
+async def install(client: Client) -> None:
+    """Apply the CRDs, and wait until they are served.
 
     Raises `StartError` if another product owns a CRD or a CRD is never served, and `KubeError`.
     """
     for definition in definitions():
         await _apply(client, definition)
-    if registration is not None:
-        await registration.ensure()
 
 
 async def _apply(client: Client, definition: dict[str, Any]) -> None:

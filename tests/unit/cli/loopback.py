@@ -1,0 +1,50 @@
+"""An API server in memory that commands reach over HTTP, with a kubeconfig of its own."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+from click.testing import CliRunner, Result
+
+from intact.cli.main import main
+from intact.kube.transport import Request
+from intact.sandbox import MemoryApi
+
+
+@asynccontextmanager
+async def served(api: MemoryApi, directory: Path) -> AsyncGenerator[str, None]:
+    """Yields the path of a kubeconfig."""
+
+    async def answer(http: web.Request) -> web.Response:
+        body = await http.read()
+        request = Request(http.method, http.path, dict(http.query), body, http.content_type)
+        response = await api.send(request)
+        return web.Response(
+            status=response.status, body=response.body, content_type="application/json"
+        )
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    content = {
+        "current-context": "main",
+        "contexts": [{"name": "main", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+    }
+    kubeconfig = directory / "kubeconfig"
+    kubeconfig.write_bytes(msgspec.yaml.encode(content))
+    try:
+        yield str(kubeconfig)
+    finally:
+        await runner.cleanup()
+
+
+async def invoked(*arguments: str) -> Result:
+    """Runs a command beside the server, in a thread: a command has an event loop of its own."""
+    return await asyncio.to_thread(CliRunner().invoke, main, arguments)

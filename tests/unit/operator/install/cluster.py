@@ -1,0 +1,53 @@
+"""A cluster in memory that takes everything that Intact brings."""
+
+import asyncio
+from typing import Any
+
+from intact.kube.client import Client
+from intact.kube.resources import Resource, untyped
+from intact.operator.install.install import CRDS
+from intact.sandbox import DEFAULT_KINDS, Kind, MemoryApi
+
+Json = dict[str, Any]
+RBAC = "rbac.authorization.k8s.io"
+RBAC_KINDS = (
+    Kind(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False),
+    Kind(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    Kind(RBAC, "v1", "roles", "Role"),
+    Kind(RBAC, "v1", "rolebindings", "RoleBinding"),
+)
+
+
+def new_api() -> MemoryApi:
+    return MemoryApi((*DEFAULT_KINDS, *RBAC_KINDS))
+
+
+def resource_of(body: Json) -> Resource[Json]:
+    group, _, version = body["apiVersion"].rpartition("/")
+    kind = body["kind"]
+    served = (*DEFAULT_KINDS, *RBAC_KINDS)
+    [found] = [one for one in served if (one.group, one.kind) == (group, kind)]
+    return untyped(group, version, found.plural, kind, namespaced=found.namespaced)
+
+
+async def create_all(client: Client, bodies: list[Json]) -> None:
+    for body in bodies:
+        await client.create(resource_of(body), body, body["metadata"].get("namespace", ""))
+
+
+async def establish(api: MemoryApi, *, serve: bool = True) -> None:
+    """The server's own controller of CRDs, until cancelled."""
+    client = Client(api)
+    while True:
+        for crd in (await client.list(CRDS)).items:
+            names = crd["spec"]["names"]
+            versions = [version["name"] for version in crd["spec"]["versions"]]
+            condition = {"type": "Established", "status": "True"}
+            if crd.get("status", {}).get("conditions") != [condition]:
+                body = {"status": {"conditions": [condition]}}
+                await client.patch(CRDS, body, crd["metadata"]["name"], subresource="status")
+            if serve:
+                api.register(
+                    Kind(crd["spec"]["group"], versions[0], names["plural"], names["kind"])
+                )
+        await asyncio.sleep(1)

@@ -1,0 +1,64 @@
+"""The rights of the operator. That they suffice is tested in tests/cluster/test_account.py."""
+
+from typing import Any
+
+from intact.operator.install.rbac import OWNERS_LABEL, OWNERS_ROLE, access
+from intact.operator.names import LEASE
+from intact.operator.webhook.certificates import SECRET
+from intact.operator.webhook.configuration import NAME
+
+Json = dict[str, Any]
+
+OBJECTS = {(one["kind"], one["metadata"]["name"]): one for one in access("home")}
+CLUSTER_RULES: list[Json] = OBJECTS["ClusterRole", "intact"]["rules"]
+OWN_RULES: list[Json] = OBJECTS["Role", "intact"]["rules"]
+
+
+def verbs(rules: list[Json], resource: str, *, named: str = "") -> set[str]:
+    return {
+        verb
+        for rule in rules
+        if resource in rule["resources"] and rule.get("resourceNames", [""]) == [named]
+        for verb in rule["verbs"]
+    }
+
+
+def test_every_role_is_bound_to_the_account() -> None:
+    account = {"kind": "ServiceAccount", "name": "intact", "namespace": "home"}
+    for (kind, name), one in OBJECTS.items():
+        if kind in ("ClusterRole", "Role"):
+            binding = OBJECTS[f"{kind}Binding", name]
+            assert binding["subjects"] == [account]
+            assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == (kind, name)
+            assert one["metadata"].get("namespace") == binding["metadata"].get("namespace")
+
+
+def test_no_right_is_for_everything() -> None:
+    for rule in CLUSTER_RULES + OWN_RULES:
+        assert "*" not in rule["verbs"]
+        assert "*" not in rule["resources"]
+        if "*" in rule["apiGroups"]:
+            assert (rule["resources"], rule["verbs"]) == (["*/scale"], ["get"])
+
+
+def test_pods_are_never_deleted_only_evicted() -> None:
+    assert verbs(CLUSTER_RULES, "pods") == {"get", "list", "watch", "patch"}
+    assert verbs(CLUSTER_RULES, "pods/eviction") == {"create"}
+
+
+def test_secrets_and_leases_are_its_own() -> None:
+    assert verbs(CLUSTER_RULES, "secrets") == verbs(CLUSTER_RULES, "leases") == set()
+    assert verbs(OWN_RULES, "secrets") == {"create"}
+    assert verbs(OWN_RULES, "secrets", named=SECRET) == {"get", "update"}
+    assert verbs(OWN_RULES, "leases", named=LEASE) == {"get", "list", "watch", "update"}
+
+
+def test_only_its_own_registration_is_changed() -> None:
+    for resource in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"):
+        assert verbs(CLUSTER_RULES, resource) == {"create"}
+        assert "update" in verbs(CLUSTER_RULES, resource, named=NAME)
+
+
+def test_kinds_of_owners_are_added_by_a_label() -> None:
+    [selector] = OBJECTS["ClusterRole", OWNERS_ROLE]["aggregationRule"]["clusterRoleSelectors"]
+    assert selector == {"matchLabels": {OWNERS_LABEL: "true"}}

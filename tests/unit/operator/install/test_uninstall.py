@@ -1,0 +1,135 @@
+"""What `intact uninstall` removes, in which order, and what it leaves."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from intact.kube.client import Client
+from intact.kube.resources import NAMESPACES, Resource
+from intact.operator.install.install import CRDS
+from intact.operator.install.manifests import manifests
+from intact.operator.install.uninstall import uninstall
+from intact.operator.names import LABELS
+from intact.operator.webhook.certificates import SECRET, SECRETS
+from intact.operator.webhook.configuration import (
+    GATED_LABEL,
+    MUTATING,
+    NAME,
+    VALIDATING,
+    UrlAddress,
+    mutating_configuration,
+    validating_configuration,
+)
+from intact.rollout.names import GROUP, HELD
+from intact.sandbox import MemoryApi
+from tests.support.objects import PODS, pod
+from tests.unit.kube.simulated import now, simulated
+from tests.unit.operator.install.cluster import create_all, new_api, resource_of
+
+HOME = "intact-system"
+ADDRESS = UrlAddress("127.0.0.1", 9443)
+
+
+async def installed(api: MemoryApi) -> Client:
+    client = Client(api)
+    await create_all(client, manifests(namespace=HOME, image="intact:1"))
+    await client.create(VALIDATING, validating_configuration(ADDRESS, b"bundle"))
+    await client.create(MUTATING, mutating_configuration(ADDRESS, b"bundle"))
+    for place in (HOME, "default"):
+        await client.create(SECRETS, {"metadata": {"name": SECRET}}, place)
+    await client.patch(NAMESPACES, {"metadata": {"labels": {GATED_LABEL: "true"}}}, "default")
+    return client
+
+
+async def left(client: Client) -> set[str]:
+    """Kinds of which something of Intact is there."""
+    found = set()
+    for body in manifests(namespace=HOME, image=""):
+        listed = await client.list(resource_of(body))
+        if any(one["metadata"].get("labels", {}).items() >= LABELS.items() for one in listed.items):
+            found.add(body["kind"])
+    others: tuple[Resource[Any], ...] = (VALIDATING, MUTATING, SECRETS)
+    for resource in others:
+        if (await client.list(resource)).items:
+            found.add(resource.kind)
+    return found
+
+
+@simulated
+async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
+    client = await installed(new_api())
+    said: list[str] = []
+    await uninstall(client, HOME, outside="default", crds=False, say=said.append)
+    assert await left(client) == {"Namespace"}
+    assert len((await client.list(CRDS)).items) == 3
+    assert said[:3] == [
+        f"ValidatingWebhookConfiguration {NAME} deleted",
+        f"MutatingWebhookConfiguration {NAME} deleted",
+        f"label {GATED_LABEL} of namespace default removed",
+    ]
+    assert f"Deployment {HOME}/intact deleted" in said
+    assert "ClusterRole intact deleted" in said
+    assert said[-2:] == [
+        "the CRDs and all budgets stay; --crds removes them",
+        f"the namespace {HOME} stays, if it exists; kubectl delete namespace removes it",
+    ]
+
+
+@simulated
+async def test_the_crds_are_removed_if_asked_for() -> None:
+    client = await installed(new_api())
+    said: list[str] = []
+    await uninstall(client, HOME, crds=True, say=said.append)
+    assert (await client.list(CRDS)).items == []
+    assert sum(line.startswith("CustomResourceDefinition ") for line in said) == 3
+
+
+@simulated
+async def test_it_can_be_called_again() -> None:
+    client = await installed(new_api())
+    await uninstall(client, HOME, outside="default", crds=False, say=lambda _line: None)
+    said: list[str] = []
+    await uninstall(client, HOME, outside="default", crds=False, say=said.append)
+    assert len(said) == 2
+
+
+@simulated
+async def test_what_the_operator_writes_until_its_end_is_removed_as_well() -> None:
+    api = new_api()
+    client = await installed(api)
+    await client.create(PODS, pod("intact-0", node="n1", labels=dict(LABELS)), HOME)
+    said: list[str] = []
+    removing = asyncio.create_task(uninstall(client, HOME, crds=False, say=said.append))
+    await asyncio.sleep(10)
+    assert not removing.done()
+    await client.create(VALIDATING, validating_configuration(ADDRESS, b"bundle"))
+    await client.delete(PODS, "intact-0", HOME, grace_period_seconds=0)
+    await removing
+    assert (await client.list(VALIDATING)).items == []
+    assert said.count(f"ValidatingWebhookConfiguration {NAME} deleted") == 2
+
+
+@simulated
+async def test_pods_that_do_not_go_are_named() -> None:
+    client = await installed(new_api())
+    await client.create(PODS, pod("intact-0", labels=dict(LABELS)), HOME)
+    said: list[str] = []
+    await uninstall(client, HOME, crds=False, say=said.append)
+    expected = "pods of Intact still exist after 90 s: intact-0; when they are gone, run this again"
+    assert expected in said
+    assert now() >= 90
+
+
+@pytest.mark.parametrize("held", [True, False])
+@simulated
+async def test_pods_that_an_interrupted_rollout_holds_are_let_go(held: bool) -> None:
+    client = await installed(new_api())
+    finalizers = [HELD, "other/finalizer"] if held else ["other/finalizer"]
+    body = pod("llm-0", labels={GROUP: "llm"}, finalizers=finalizers)
+    await client.create(PODS, body, "default")
+    said: list[str] = []
+    await uninstall(client, HOME, crds=False, say=said.append)
+    found = await client.get(PODS, "llm-0", "default")
+    assert found["metadata"]["finalizers"] == ["other/finalizer"]
+    assert (f"finalizer {HELD} of pod default/llm-0 removed" in said) is held

@@ -14,6 +14,6 @@ def uninstall(cluster: Cluster, namespace: str, *, crds: bool) -> None:
 
 
 async def _uninstall(cluster: Cluster, namespace: str, *, crds: bool) -> None:
-    # A replica outside the cluster has used the namespace of the context.
+    # A process outside the cluster has used the namespace of the context.
     async with session(cluster) as (client, outside):
         await remove(client, namespace, outside=outside, crds=crds, say=click.echo)

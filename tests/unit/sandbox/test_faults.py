@@ -83,7 +83,7 @@ def test_chance_is_seeded() -> None:
     assert run(lost(2), seed=0) != first
 
 
-async def test_healed(api: MemoryApi) -> None:
+async def test_healed_faults_no_longer_strike(api: MemoryApi) -> None:
     api.faults.fail_randomly(1.0, Moment.BEFORE)
     api.faults.fail_next()
     api.faults.heal()
@@ -146,7 +146,7 @@ async def test_a_watch_breaks_in_the_middle_of_an_event(api: MemoryApi) -> None:
 
 
 @pytest.mark.parametrize("as_http", [False, True], ids=["event", "HTTP"])
-async def test_expiry(api: MemoryApi, as_http: bool) -> None:
+async def test_an_expired_version_cannot_be_watched_from(api: MemoryApi, as_http: bool) -> None:
     start = str(api.revision)
     await create(api, "a")
     api.faults.expire()

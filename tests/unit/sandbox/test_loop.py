@@ -132,7 +132,7 @@ def test_timers_fire_in_the_order_of_their_times() -> None:
     assert run(main(), seed=5) == [1, 2, 3]
 
 
-def test_a_deadlock_names_who_waits_and_where() -> None:
+def test_a_deadlock_names_the_tasks_that_wait_and_where() -> None:
     async def waits_forever() -> None:
         await asyncio.Event().wait()
 
@@ -164,7 +164,7 @@ def test_the_step_hook_sees_every_step_and_ends_the_run() -> None:
     assert steps == 10
 
 
-def test_limits() -> None:
+def test_a_run_ends_at_its_limits() -> None:
     async def forever() -> None:
         while True:
             await asyncio.sleep(1)
@@ -212,14 +212,6 @@ def test_the_exception_of_main_is_raised() -> None:
 
     with pytest.raises(ValueError, match="as it is"):
         run(main(), seed=1)
-
-
-def test_there_is_no_outside() -> None:
-    async def main() -> None:
-        await asyncio.to_thread(print)
-
-    with pytest.raises(NotImplementedError, match="no sockets, threads"):
-        run(main())
 
 
 @pytest.mark.parametrize("seed", [None, *range(10)])

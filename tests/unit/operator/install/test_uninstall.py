@@ -86,7 +86,7 @@ async def test_the_crds_are_removed_if_asked_for() -> None:
 
 
 @simulated
-async def test_it_can_be_called_again() -> None:
+async def test_uninstall_can_be_called_again() -> None:
     client = await installed(new_api())
     await uninstall(client, HOME, outside="default", crds=False, say=lambda _line: None)
     said: list[str] = []

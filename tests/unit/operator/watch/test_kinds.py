@@ -124,7 +124,7 @@ FOUND = {
 
 @pytest.mark.parametrize("name", FOUND)
 @simulated
-async def test_what_the_server_says_about(name: str) -> None:
+async def test_the_resource_and_scale_of_a_kind(name: str) -> None:
     version, kind, scaled = FOUND[name]
     found = await find_workloads(Client(api_with_sets()), version, kind)
     assert (found[1] if found else None) is scaled

@@ -79,7 +79,7 @@ def test_a_leaf_does_not_outlive_its_ca() -> None:
     assert leaf.expires == ca.expires
 
 
-def test_it_is_read_as_it_was_written() -> None:
+def test_an_authority_is_read_as_it_was_written() -> None:
     authority, now = after_renewal()
     assert read_authority(authority.bundle, authority.keys) == authority
     assert read_authority(authority.bundle, authority.keys).signer(now) == authority.cas[1]
@@ -95,6 +95,6 @@ def test_it_is_read_as_it_was_written() -> None:
     ],
     ids=["empty", "nonsense", "no key", "the key of another"],
 )
-def test_what_is_none_is_unusable(bundle: bytes, keys: bytes) -> None:
+def test_what_is_no_authority_is_unusable(bundle: bytes, keys: bytes) -> None:
     with pytest.raises(Unusable):
         read_authority(bundle, keys)

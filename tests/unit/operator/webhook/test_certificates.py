@@ -64,7 +64,7 @@ async def secret_bundle(client: Client) -> bytes:
     return base64.b64decode(secret["data"]["ca.crt"])
 
 
-async def test_replicas_that_start_at_once_share_one_authority(
+async def test_processes_that_start_at_once_share_one_authority(
     client: Client, clock: Clock
 ) -> None:
     replicas = [certificates(client, clock) for _ in range(5)]
@@ -151,7 +151,7 @@ async def test_an_authority_of_somebody_else_is_taken_over(client: Client, clock
     assert replica._leaf != before
 
 
-async def test_without_its_namespace_it_says_so(clock: Clock) -> None:
+async def test_certificates_without_their_namespace_say_so(clock: Clock) -> None:
     replica = certificates(Client(MemoryApi()), clock)
     with pytest.raises(NotFound):
         await replica.refresh()

@@ -46,7 +46,7 @@ RULES: list[tuple[Rule, str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("rule", "subresource", "operation", "covered"), RULES)
-def test_rules(rule: Rule, subresource: str, operation: str, covered: bool) -> None:
+def test_a_rule_covers_resources_and_operations(rule: Rule, subresource: str, operation: str, covered: bool) -> None:
     route = Route(POD_KIND, "v1", "n", "p", subresource)
     assert rule.covers(Call(route, Request("POST", ""), User()), operation) is covered
 
@@ -177,7 +177,7 @@ async def test_a_deletion_cannot_be_mutated(api: MemoryApi, client: Client) -> N
         await client.delete(CONFIGMAPS, "x", "default")
 
 
-async def test_who_asks(api: MemoryApi, client: Client) -> None:
+async def test_hooks_see_the_user_who_asks(api: MemoryApi, client: Client) -> None:
     hook = Counter()
     api.admit("h", hook, [Rule(("widgets",))])
     await client.create(WIDGETS, widget("a"), "default")

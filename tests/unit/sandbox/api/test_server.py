@@ -24,7 +24,7 @@ async def get(api: MemoryApi, path: str, **query: str) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_health(api: MemoryApi, path: str) -> None:
+async def test_the_health_pages_answer_ok(api: MemoryApi, path: str) -> None:
     response = await api.send(Request("GET", path))
     assert (response.status, response.body) == (200, b"ok")
 

@@ -22,7 +22,7 @@ async def read(api: MemoryApi, **query: str) -> tuple[list[Json], float]:
     return events, loop.time()
 
 
-def test_bookmarks_come_once_a_minute_to_who_asks_for_them() -> None:
+def test_a_watch_that_asks_for_bookmarks_gets_one_a_minute() -> None:
     async def main() -> None:
         api = MemoryApi()
         events, elapsed = await read(api, timeoutSeconds="200", allowWatchBookmarks="true")

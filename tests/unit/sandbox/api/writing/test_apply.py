@@ -51,7 +51,7 @@ def test_what_is_no_longer_applied_goes() -> None:
     assert plain(applied(made, "a", {"spec": {"x": 1}})) == {"spec": {"x": 1}}
 
 
-def test_what_nobody_applied_stays() -> None:
+def test_what_was_never_applied_stays() -> None:
     made = applied({"spec": {"default": True}}, "a", {"spec": {"x": 1}})
     assert plain(applied(made, "a", {"spec": {}})) == {"spec": {"default": True}}
 
@@ -63,7 +63,7 @@ def test_what_two_have_applied_stays_for_the_other() -> None:
     assert owned(left) == {"a": {"f:spec": {"f:y": {}}}, "b": {"f:spec": {"f:x": {}}}}
 
 
-def test_another_value_conflicts() -> None:
+def test_another_value_of_an_owned_field_conflicts() -> None:
     made = applied(None, "a", {"spec": {"x": 1, "y": 1}})
     with pytest.raises(Failure) as caught:
         applied(made, "b", {"spec": {"x": 2}})
@@ -84,7 +84,7 @@ def test_conflicts_are_listed_by_manager() -> None:
     )
 
 
-def test_force_takes_over() -> None:
+def test_a_forced_apply_takes_over_fields() -> None:
     made = applied(None, "a", {"spec": {"x": 1, "y": 1}})
     taken = applied(made, "b", {"spec": {"x": 2}}, force=True)
     assert plain(taken) == {"spec": {"x": 2, "y": 1}}
@@ -106,7 +106,7 @@ def test_an_update_owns_the_item_that_it_adds() -> None:
     assert owned(changed)["b"] == {"f:spec": {"f:containers": item}}
 
 
-def test_an_update_that_removes_a_field_leaves_it_to_nobody() -> None:
+def test_a_field_that_an_update_removes_has_no_owner() -> None:
     made = applied(None, "a", {"spec": {"x": 1, "y": 1}})
     assert owned(updated(made, "b", spec={"y": 1})) == {"a": {"f:spec": {"f:y": {}}}}
 
@@ -162,7 +162,7 @@ def test_the_status_endpoint_owns_only_status() -> None:
     assert owned(shown)["b"] == {"f:status": {"f:y": {}}}
 
 
-def test_names_and_versions_are_nobodys() -> None:
+def test_no_manager_owns_names_and_versions() -> None:
     config = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

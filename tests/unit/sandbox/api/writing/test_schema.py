@@ -23,6 +23,6 @@ KEYS: dict[str, tuple[str, list[object], tuple[str, ...] | None]] = {
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_the_keys_of(name: str) -> None:
+def test_the_keys_of_a_list(name: str) -> None:
     field, items, keys = KEYS[name]
     assert apply_keys(field, items) == keys

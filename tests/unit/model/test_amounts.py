@@ -31,7 +31,9 @@ DESIRED = {
 
 @pytest.mark.parametrize("case", DESIRED.values(), ids=DESIRED)
 @pytest.mark.parametrize("both", [False, True])
-def test_how_many_must_stay_available(case: tuple[int | str | None, int | str | None, int, int], both: bool) -> None:
+def test_how_many_must_stay_available(
+    case: tuple[int | str | None, int | str | None, int, int], both: bool
+) -> None:
     max_unavailable, min_available, total, desired = case
     assert desired_available(max_unavailable, min_available, total, both=both) == desired
 

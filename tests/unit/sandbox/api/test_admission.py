@@ -46,7 +46,9 @@ RULES: list[tuple[Rule, str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("rule", "subresource", "operation", "covered"), RULES)
-def test_a_rule_covers_resources_and_operations(rule: Rule, subresource: str, operation: str, covered: bool) -> None:
+def test_a_rule_covers_resources_and_operations(
+    rule: Rule, subresource: str, operation: str, covered: bool
+) -> None:
     route = Route(POD_KIND, "v1", "n", "p", subresource)
     assert rule.covers(Call(route, Request("POST", ""), User()), operation) is covered
 

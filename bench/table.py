@@ -10,6 +10,10 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s"
 
 
+def milliseconds(value: float) -> str:
+    return f"{value * 1e3:.3f} ms"
+
+
 def megabytes(value: float) -> str:
     return f"{value / 1e6:.0f} MB"
 

@@ -7,27 +7,26 @@ from contextlib import suppress
 import pytest
 
 from intact.model.pdb import PodDisruptionBudget
+from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
     UNREADY,
     NamespaceUnderTest,
     Watched,
     eventually,
     groups_down,
-    open_space,
 )
 from tests.support.objects import PDBS, PODS
 from tests.support.pdb_groups import (
     SCOPE,
     Groups,
     condition,
-    group_house,
-    open_groups,
     replicas,
 )
 
-house = pytest.fixture(scope="module")(group_house)
-space = pytest.fixture(open_space)
-groups = pytest.fixture(open_groups)
+
+@pytest.fixture(scope="module")
+def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithIntact:
+    return cluster_with_pod_groups
 
 
 def spread(group: str, count: int, *nodes: str) -> dict[str, str]:
@@ -44,7 +43,7 @@ async def two_pod_groups(groups: Groups) -> dict[str, int]:
     return {"red": 3, "blue": 3}
 
 
-async def test_the_e2e_plan_of_the_kep(space: NamespaceUnderTest, groups: Groups) -> None:
+async def test_the_e2e_plan_of_the_kep(ns: NamespaceUnderTest, groups: Groups) -> None:
     need = await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=1, healthy=2)
@@ -60,19 +59,19 @@ async def test_the_e2e_plan_of_the_kep(space: NamespaceUnderTest, groups: Groups
     assert condition(found, "DisruptionAllowed")[:2] == ("True", "SufficientReplicas")
     assert condition(found, "BudgetConfigured")[:2] == ("True", "ValidConfig")
 
-    async with space.watched() as watched:
-        async with space.drain("node-0") as drain:
+    async with ns.watched() as watched:
+        async with ns.drain("node-0") as drain:
             await drain.says(r"(?s)will retry.*will retry")
             found = await groups.counted(allowed=0, healthy=1)
             assert condition(found, "DisruptionAllowed")[:2] == ("False", "InsufficientReplicas")
             [down] = await seen_down(watched, need)
             # Both pods of the group that is down anyway have gone, and nothing of the other.
             gone = {f"{down}-0", f"{down}-2"}
-            await space.until(f"{gone} to be gone", gone.isdisjoint)
-            assert len(await on_node(space, "node-0")) == 2
+            await ns.until(f"{gone} to be gone", gone.isdisjoint)
+            assert len(await on_node(ns, "node-0")) == 2
             await groups.edit(spec={"minAvailable": 0})
             assert await drain.ended() == 0, drain.said
-        assert await on_node(space, "node-0") == []
+        assert await on_node(ns, "node-0") == []
     assert "cannot go now: 1 of 2 groups are available; the disruption budget llm" in drain.said
 
 
@@ -82,13 +81,13 @@ async def seen_down(watched: Watched, need: dict[str, int]) -> set[str]:
     return groups_down(watched.states[-1], "group", need)
 
 
-async def on_node(space: NamespaceUnderTest, node: str) -> list[str]:
-    page = await space.client.list(PODS, space.namespace, fields=f"spec.nodeName={node}")
+async def on_node(ns: NamespaceUnderTest, node: str) -> list[str]:
+    page = await ns.client.list(PODS, ns.name, fields=f"spec.nodeName={node}")
     return [one["metadata"]["name"] for one in page.items]
 
 
 async def test_story_1_ten_groups_of_which_nine_stay(
-    space: NamespaceUnderTest, groups: Groups
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.workload(need=8)
     names = [f"g{number}" for number in range(10)]
@@ -102,19 +101,19 @@ async def test_story_1_ten_groups_of_which_nine_stay(
     assert found.status.disruptions_allowed == 1 + 8
 
     # Surplus: costs nothing.
-    assert (await space.evict("g0-0")).code == 201
+    assert (await ns.evict("g0-0")).code == 201
     await groups.counted(allowed=1, healthy=10, disruptions_allowed=8)
     # At its limit: costs one. Then the rest of that group is free.
-    assert (await space.evict("g0-1")).code == 201
+    assert (await ns.evict("g0-1")).code == 201
     await groups.counted(allowed=0, healthy=9, disruptions_allowed=7)
-    assert (await space.evict("g0-2")).code == 201
+    assert (await ns.evict("g0-2")).code == 201
     # Any other group has to stay.
-    denied = await space.evict("g1-0")
+    denied = await ns.evict("g1-0")
     assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
     assert "Pod g1-0 of group 'g1' cannot go now" in denied.message
     has = "9 of 10 groups are available; the disruption budget llm requires 9. It waits for g0"
     assert has in denied.message
-    assert (await space.evict("g0-3")).code == 201
+    assert (await ns.evict("g0-3")).code == 201
 
 
 async def a_group(groups: Groups, name: str, need: int, pods: int) -> None:
@@ -122,8 +121,8 @@ async def a_group(groups: Groups, name: str, need: int, pods: int) -> None:
     await groups.pods_of(name, spread(name, pods, "node-0", "node-1", "node-2"))
 
 
-async def test_story_3_pods_without_a_reference(space: NamespaceUnderTest, groups: Groups) -> None:
-    await space.pods("a", "b", labels=groups.labels)
+async def test_story_3_pods_without_a_reference(ns: NamespaceUnderTest, groups: Groups) -> None:
+    await ns.pods("a", "b", labels=groups.labels)
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=0, healthy=0, disruptions_allowed=0)
     assert replicas(found)["expectedReplicas"] == 0
@@ -133,35 +132,35 @@ async def test_story_3_pods_without_a_reference(space: NamespaceUnderTest, group
         "The PDB scope is set to 'Workload', but pods are missing the workload reference: a, b",
     )
     assert condition(found, "DisruptionAllowed")[:2] == ("False", "InsufficientReplicas")
-    assert (await space.evict("a")).code == 429
+    assert (await ns.evict("a")).code == 429
     # Beside a group that is all right, they stay as they are, and the group goes.
     await groups.workload()
     await groups.pod_group("red")
     await groups.pods_of("red", spread("red", 3, "node-0"))
     await groups.edit(spec={"minAvailable": 0})
     await groups.counted(allowed=1, healthy=1, current_healthy=3, expected_pods=5)
-    denied = await space.evict("b")
+    denied = await ns.evict("b")
     assert denied.code == 429
     assert "Pod b belongs to no group" in denied.message
-    assert (await space.evict("red-0")).code == 201
+    assert (await ns.evict("red-0")).code == 201
 
 
-async def test_a_group_that_is_not_defined(space: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_group_that_is_not_defined(ns: NamespaceUnderTest, groups: Groups) -> None:
     await groups.pods_of("red", spread("red", 2, "node-0"))
     await groups.budget(scope="PodGroup", minAvailable=0)
     found = await groups.counted(allowed=0, disruptions_allowed=0)
     status, reason, message = condition(found, "DisruptionAllowed")
     assert (status, reason) == ("False", "WorkloadResolutionFailed")
     assert message.endswith("red")
-    assert (await space.evict("red-0")).code == 429
+    assert (await ns.evict("red-0")).code == 429
     # As soon as it is, it counts.
     await groups.pod_group("red", need=2, workload="")
     found = await groups.counted(allowed=1, healthy=1, disruptions_allowed=2)
     assert condition(found, "DisruptionAllowed")[1] == "SufficientReplicas"
-    assert (await space.evict("red-0")).code == 201
+    assert (await ns.evict("red-0")).code == 201
 
 
-async def test_groups_of_a_leader_worker_set(space: NamespaceUnderTest, groups: Groups) -> None:
+async def test_groups_of_a_leader_worker_set(ns: NamespaceUnderTest, groups: Groups) -> None:
     need = {}
     for number in range(4):
         name = f"key{number}"
@@ -170,7 +169,7 @@ async def test_groups_of_a_leader_worker_set(space: NamespaceUnderTest, groups: 
     await groups.budget(maxUnavailable="25%")
     found = await groups.counted(allowed=1, healthy=4, disruptions_allowed=3)
     assert found.status.desired_healthy == 9
-    async with space.watched() as watched, space.drain("node-0") as drain:
+    async with ns.watched() as watched, ns.drain("node-0") as drain:
         await drain.says(r"(?s)(will retry.*){6}")
         await groups.counted(allowed=0, healthy=3)
         [down] = await seen_down(watched, need)
@@ -178,7 +177,7 @@ async def test_groups_of_a_leader_worker_set(space: NamespaceUnderTest, groups: 
         # The group's other pod may have been refused before the first was stored: asked for again,
         # it goes.
         await eventually(
-            lambda: on_node(space, "node-0"),
+            lambda: on_node(ns, "node-0"),
             lambda names: set(names) == stay,
             f"both pods of {down} to go, and no others",
         )
@@ -200,11 +199,11 @@ async def test_several_workloads_are_summed_with_a_warning(groups: Groups) -> No
 
 
 async def test_a_label_key_and_numbers_by_annotation(
-    space: NamespaceUnderTest, groups: Groups
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     for name in ("a", "b"):
         labels = {**groups.labels, "shard": name}
-        await space.pods(*spread(name, 3, "node-0"), labels=labels)
+        await ns.pods(*spread(name, 3, "node-0"), labels=labels)
     settings = {
         "intact.dev/group-label-key": "shard",
         "intact.dev/min-ready-replicas": "2",
@@ -232,7 +231,7 @@ BAD = [
 
 @pytest.mark.parametrize(("labels", "annotations", "field"), BAD, ids=lambda each: str(each)[:20])
 async def test_bad_values_are_refused(
-    space: NamespaceUnderTest,
+    ns: NamespaceUnderTest,
     groups: Groups,
     labels: dict[str, str],
     annotations: dict[str, str],
@@ -245,24 +244,24 @@ async def test_bad_values_are_refused(
         "metadata": meta,
         "spec": {"minAvailable": 1, "selector": {}},
     }
-    code, said = await space.kubectl("create", "-f", "-", stdin=body)
+    code, said = await ns.kubectl("create", "-f", "-", stdin=body)
     assert code != 0
     assert field in said
     assert next(iter((labels or annotations).values())) in said
     # Without the label they mean nothing, and nobody looks at them.
     if annotations:
         body["metadata"] = {"name": "llm", "annotations": annotations}
-        code, said = await space.kubectl("create", "-f", "-", stdin=body)
+        code, said = await ns.kubectl("create", "-f", "-", stdin=body)
         assert code == 0, said
 
 
 async def test_without_the_label_the_budget_is_the_stock_controllers_again(
-    space: NamespaceUnderTest, groups: Groups
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
     await groups.counted(allowed=1, healthy=2)
-    assert (await space.evict("red-0")).code == 201
+    assert (await ns.evict("red-0")).code == 201
     await groups.counted(allowed=0, healthy=1, current_healthy=5)
     await groups.edit(metadata={"labels": {SCOPE: None}})
 
@@ -274,44 +273,44 @@ async def test_without_the_label_the_budget_is_the_stock_controllers_again(
     status = found.status
     assert (status.current_healthy, status.desired_healthy, status.expected_pods) == (5, 1, 5)
     assert status.disruptions_allowed == 4
-    assert (await space.evict("blue-0")).code == 201
+    assert (await ns.evict("blue-0")).code == 201
     # And back again.
     await groups.edit(metadata={"labels": {SCOPE: "PodGroup"}})
     await groups.counted(allowed=0, healthy=0)
 
 
-async def test_not_ready_pods_as_the_policy_says(space: NamespaceUnderTest, groups: Groups) -> None:
+async def test_not_ready_pods_as_the_policy_says(ns: NamespaceUnderTest, groups: Groups) -> None:
     await groups.pod_group("red", need=2, workload="")
     await groups.pods_of("red", spread("red", 2, "node-0"))
     await groups.budget(minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
     await groups.counted(allowed=0, healthy=1)
-    await space.annotate("red-0", {UNREADY: "true"})
+    await ns.annotate("red-0", {UNREADY: "true"})
     await groups.counted(allowed=0, healthy=0, current_healthy=1)
-    assert (await space.evict("red-0")).code == 201
-    await space.annotate("red-1", {UNREADY: "true"})
+    assert (await ns.evict("red-0")).code == 201
+    await ns.annotate("red-1", {UNREADY: "true"})
     await groups.edit(spec={"unhealthyPodEvictionPolicy": "IfHealthyBudget"})
     await groups.counted(allowed=0, healthy=0, current_healthy=0)
-    assert (await space.evict("red-1")).code == 429
+    assert (await ns.evict("red-1")).code == 429
 
 
 async def test_a_pod_of_two_budgets_is_the_servers_business(
-    space: NamespaceUnderTest, groups: Groups
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await two_pod_groups(groups)
     await groups.budget(maxUnavailable=1)
     await groups.budget(scope=None, name="pods", maxUnavailable=1)
     await groups.counted(allowed=1, healthy=2)
-    answer = await space.evict("red-0")
+    answer = await ns.evict("red-0")
     assert answer.code == 500
     assert "more than one PodDisruptionBudget" in answer.message
     found = await groups.counted(allowed=1, healthy=2)
     assert found.status.disrupted_pods == {}
-    stock = await space.client.get(PDBS, "pods", space.namespace)
+    stock = await ns.client.get(PDBS, "pods", ns.name)
     assert "annotations" not in stock["metadata"]
 
 
 async def test_the_stock_controller_and_ours_come_to_rest(
-    space: NamespaceUnderTest, groups: Groups
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await two_pod_groups(groups)
     await groups.budget(minAvailable=1)
@@ -319,9 +318,9 @@ async def test_the_stock_controller_and_ours_come_to_rest(
     before = after = await groups.stored()
     # The stock controller writes at every event of a pod; what it writes stores nothing.
     for _ in range(5):
-        await space.annotate("red-0", {UNREADY: "true"})
+        await ns.annotate("red-0", {UNREADY: "true"})
         await groups.counted(allowed=0, healthy=1)
-        await space.annotate("red-0", {UNREADY: None})
+        await ns.annotate("red-0", {UNREADY: None})
         after = await groups.counted(allowed=1, healthy=2)
     assert after.status.disruptions_allowed == before.status.disruptions_allowed == 3
     assert [each.manager for each in after.metadata.managed_fields] == ["intact", "intact-groups"]
@@ -331,7 +330,7 @@ async def test_the_stock_controller_and_ours_come_to_rest(
     with suppress(TimeoutError):
         async with (
             asyncio.timeout(2),
-            space.client.watch(PDBS, space.namespace, resource_version=version) as events,
+            ns.client.watch(PDBS, ns.name, resource_version=version) as events,
         ):
             seen += [event async for event in events]
     assert seen == []

@@ -17,14 +17,15 @@ from tests.support.namespace_under_test import (
     Watched,
     eventually,
     groups_down,
-    open_space,
 )
 from tests.support.objects import PDBS, PODS, Json
-from tests.support.pdb_groups import SCOPE, Groups, condition, group_house, open_groups
+from tests.support.pdb_groups import SCOPE, Groups, condition
 
-house = pytest.fixture(scope="module")(group_house)
-space = pytest.fixture(open_space)
-groups = pytest.fixture(open_groups)
+
+@pytest.fixture(scope="module")
+def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithIntact:
+    return cluster_with_pod_groups
+
 
 PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
 GROUPS = 10
@@ -59,12 +60,12 @@ def stateful_set(groups: Groups, name: str, size: int = SIZE) -> Json:
 
 
 async def made(
-    space: NamespaceUnderTest, groups: Groups, count: int, size: int = SIZE
+    ns: NamespaceUnderTest, groups: Groups, count: int, size: int = SIZE
 ) -> dict[str, int]:
     need = {f"g{number}": size for number in range(count)}
     for name in need:
-        await space.create(STATEFUL_SETS, stateful_set(groups, name, size))
-    await space.running(count * size)
+        await ns.create(STATEFUL_SETS, stateful_set(groups, name, size))
+    await ns.running(count * size)
     return need
 
 
@@ -73,29 +74,34 @@ def worst(watched: Watched, need: dict[str, int]) -> int:
 
 
 async def test_fifty_evictions_at_once_through_two_replicas(
-    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    need = await made(space, groups, GROUPS)
+    need = await made(ns, groups, GROUPS)
     await groups.budget(annotations=BY_LABEL, maxUnavailable=2)
     await groups.counted(allowed=2, healthy=GROUPS)
-    asked = [replica.metrics()["intact_gate_decision_seconds_count"] for replica in house.replicas]
-    clients = [HttpTransport(config.load(str(house.cluster.kubeconfig))) for _ in range(10)]
+    asked = [
+        operator.metrics()["intact_gate_decision_seconds_count"]
+        for operator in intact_cluster.operators
+    ]
+    clients = [
+        HttpTransport(config.load(str(intact_cluster.cluster.kubeconfig))) for _ in range(10)
+    ]
     answers: Counter[int] = Counter()
     uids = {
         one["metadata"]["name"]: one["metadata"]["uid"]
-        for one in (await space.client.list(PODS, space.namespace)).items
+        for one in (await ns.client.list(PODS, ns.name)).items
     }
 
     async def evict(number: int, name: str) -> None:
         """As kubectl does it: again and again, until this very pod is gone."""
-        path = PODS.path(space.namespace, name, "eviction")
+        path = PODS.path(ns.name, name, "eviction")
         options = f'{{"preconditions":{{"uid":"{uids[name]}"}}}}'
         body = (
             '{"apiVersion":"policy/v1","kind":"Eviction",'
             f'"metadata":{{"name":"{name}"}},"deleteOptions":{options}}}'
         )
         while True:
-            pod = await clients[number % 10].send(Request("GET", PODS.path(space.namespace, name)))
+            pod = await clients[number % 10].send(Request("GET", PODS.path(ns.name, name)))
             if pod.status == 404 or uids[name] not in pod.body.decode():
                 return
             answer = await clients[number % 10].send(Request("POST", path, {}, body.encode()))
@@ -105,7 +111,7 @@ async def test_fifty_evictions_at_once_through_two_replicas(
             await asyncio.sleep(0.2)
 
     try:
-        async with space.watched() as watched:
+        async with ns.watched() as watched:
             async with asyncio.timeout(4 * WITHIN), asyncio.TaskGroup() as storm:
                 for number, name in enumerate(uids):
                     storm.create_task(evict(number, name))
@@ -118,11 +124,11 @@ async def test_fifty_evictions_at_once_through_two_replicas(
     assert answers[429] >= 1
     # 409 only where the server says so by itself: the name is another pod's by now.
     assert set(answers) <= {201, 429, 409}, answers
-    for before, replica in zip(asked, house.replicas, strict=True):
-        assert replica.metrics()["intact_gate_decision_seconds_count"] > before
+    for before, operator in zip(asked, intact_cluster.operators, strict=True):
+        assert operator.metrics()["intact_gate_decision_seconds_count"] > before
 
 
-async def test_all_at_once_and_once_only(space: NamespaceUnderTest, groups: Groups) -> None:
+async def test_all_at_once_and_once_only(ns: NamespaceUnderTest, groups: Groups) -> None:
     """Nothing comes back: what is admitted of fifty is two groups, and nothing of a third."""
     for number in range(GROUPS):
         await groups.pod_group(f"g{number}", SIZE, "")
@@ -131,12 +137,12 @@ async def test_all_at_once_and_once_only(space: NamespaceUnderTest, groups: Grou
     need = {f"g{number}": SIZE for number in range(GROUPS)}
     await groups.budget(maxUnavailable=2)
     await groups.counted(allowed=2, healthy=GROUPS, disruptions_allowed=2 * SIZE)
-    names = sorted(one["metadata"]["name"] for one in await all_pods(space))
-    async with space.watched() as watched:
-        answers = await asyncio.gather(*(space.evict(name) for name in names))
+    names = sorted(one["metadata"]["name"] for one in await all_pods(ns))
+    async with ns.watched() as watched:
+        answers = await asyncio.gather(*(ns.evict(name) for name in names))
         await groups.counted(allowed=0, healthy=GROUPS - 2)
         # Also once all that has been counted, only these two groups go.
-        again = await asyncio.gather(*(space.evict(name) for name in names))
+        again = await asyncio.gather(*(ns.evict(name) for name in names))
     assert worst(watched, need) == 2
     codes = Counter(answer.code for answer in answers)
     assert set(codes) <= {201, 429, 409}, codes
@@ -146,57 +152,57 @@ async def test_all_at_once_and_once_only(space: NamespaceUnderTest, groups: Grou
         assert answer.code != 201 or name.rpartition("-")[0] in down
 
 
-async def all_pods(space: NamespaceUnderTest) -> list[Json]:
-    return list((await space.client.list(PODS, space.namespace)).items)
+async def all_pods(ns: NamespaceUnderTest) -> list[Json]:
+    return list((await ns.client.list(PODS, ns.name)).items)
 
 
 async def test_a_drain_goes_one_group_at_a_time_while_replicas_die(
-    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    need = await made(space, groups, 4, 6)
+    need = await made(ns, groups, 4, 6)
     await groups.budget(
         annotations=BY_LABEL | {"intact.dev/min-ready-replicas": "6"}, maxUnavailable=1
     )
     await groups.counted(allowed=1, healthy=4)
-    names = await on_node(space, "node-0")
-    async with space.watched() as watched, space.drain("node-0") as drain:
+    names = await on_node(ns, "node-0")
+    async with ns.watched() as watched, ns.drain("node-0") as drain:
         await drain.between_rounds(watched, names)
-        house.follower().kill()
+        intact_cluster.follower().kill()
         await watched.until(lambda state: len(watched.taken(state)) >= 4)
-        house.restore()
+        intact_cluster.restore()
         await drain.between_rounds(watched, names)
-        house.leader().kill()
+        intact_cluster.leader().kill()
         assert await drain.ended() == 0, drain.said
         await groups.counted(allowed=1, healthy=4)
     assert worst(watched, need) == 1
-    assert await on_node(space, "node-0") == []
+    assert await on_node(ns, "node-0") == []
 
 
 async def test_with_all_replicas_down_only_labelled_budgets_hold(
-    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.workload(need=2)
     await a_group(groups, "red", 2, 2)
     await groups.budget(minAvailable=0)
     await groups.counted(allowed=1, healthy=1)
-    await space.pods("free", "other", labels={"app": "web"})
+    await ns.pods("free", "other", labels={"app": "web"})
     body = {
         "metadata": {"name": "web"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
     }
-    await space.create(PDBS, body)
+    await ns.create(PDBS, body)
     await eventually(
         lambda: groups.stored("web"), lambda found: found.status.disruptions_allowed == 1, "web"
     )
-    for replica in list(house.replicas):
-        replica.kill()
-    refused = await space.evict("red-0")
+    for operator in intact_cluster.operators:
+        operator.kill()
+    refused = await ns.evict("red-0")
     assert refused.code == 500
     assert "status.pdbs.intact.dev" in refused.message
     # Nothing of the others is touched: evictions, and budgets made, changed and deleted.
-    assert (await space.evict("free")).code == 201
+    assert (await ns.evict("free")).code == 201
     assert (await groups.edit("web", spec={"minAvailable": 0})).code == 200
-    assert (await space.kubectl("delete", "pdb", "web"))[0] == 0
+    assert (await ns.kubectl("delete", "pdb", "web"))[0] == 0
     await groups.budget(scope=None, name="another", minAvailable=0)
     # Whoever has to go on without takes the label away: the stock controller counts again.
     assert (await groups.edit(metadata={"labels": {SCOPE: None}})).code == 200
@@ -204,7 +210,7 @@ async def test_with_all_replicas_down_only_labelled_budgets_hold(
         groups.stored, lambda found: condition(found, "DisruptionAllowed")[1] == "SufficientPods",
         "the stock controller's numbers",
     )  # fmt: skip
-    await space.kubectl("delete", "pdb", "another")
-    assert (await space.evict("red-0")).code == 201
-    house.restore()
+    await ns.kubectl("delete", "pdb", "another")
+    assert (await ns.evict("red-0")).code == 201
+    intact_cluster.restore()
     await eventually(groups.stored, lambda found: not found.metadata.annotations, "nothing left")

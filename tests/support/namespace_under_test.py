@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from devcluster.cluster import Cluster
 from intact.kube import config
 from intact.kube.client import Client, PatchType
 from intact.kube.errors import KubeError, NotFound
@@ -19,7 +20,6 @@ from intact.kube.http import HttpTransport
 from intact.kube.resources import PUBS, Resource, untyped
 from intact.kube.transport import JSON, Request
 from intact.model.pub import PodUnavailableBudget, PubStatus
-from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.objects import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Json, pod
 from tests.support.pub_cases import budget
 
@@ -83,18 +83,18 @@ class Watched:
 
 
 class NamespaceUnderTest:
-    def __init__(self, house: ClusterWithIntact, namespace: str, transport: HttpTransport) -> None:
-        self.house = house
-        self.namespace = namespace
+    def __init__(self, cluster: Cluster, name: str, transport: HttpTransport) -> None:
+        self.cluster = cluster
+        self.name = name
         self.transport = transport
         self.client = Client(transport, on_warning=lambda _text: None)
 
     async def open(self) -> None:
-        await self.client.create(NAMESPACES, {"metadata": {"name": self.namespace}})
+        await self.client.create(NAMESPACES, {"metadata": {"name": self.name}})
         async with asyncio.timeout(WITHIN):
             while True:
                 try:
-                    await self.client.get(SERVICE_ACCOUNTS, "default", self.namespace)
+                    await self.client.get(SERVICE_ACCOUNTS, "default", self.name)
                 except NotFound:
                     await asyncio.sleep(0.05)
                 else:
@@ -102,7 +102,7 @@ class NamespaceUnderTest:
 
     async def close(self) -> None:
         with suppress(NotFound):  # the test did
-            await self.client.delete(NAMESPACES, self.namespace)
+            await self.client.delete(NAMESPACES, self.name)
         for node in (await self.client.list(NODES)).items:
             if node["spec"].get("unschedulable"):
                 await self.client.patch(
@@ -113,7 +113,7 @@ class NamespaceUnderTest:
     # What is there
 
     async def create(self, resource: Resource[Any], body: object) -> Any:
-        return await self.client.create(resource, body, self.namespace)
+        return await self.client.create(resource, body, self.name)
 
     async def pods(self, *names: str, node: str = "node-0", **metadata: Any) -> None:
         """Pods that nobody owns, ready but where an annotation says otherwise."""
@@ -142,21 +142,21 @@ class NamespaceUnderTest:
         """Wait until the pods, by name, are so."""
 
         async def look() -> dict[str, Json]:
-            page = await self.client.list(PODS, self.namespace)
+            page = await self.client.list(PODS, self.name)
             return {one["metadata"]["name"]: one for one in page.items}
 
         return await eventually(look, condition, what, within)
 
     async def get(self, name: str) -> Json:
-        return await self.client.get(PODS, name, self.namespace)
+        return await self.client.get(PODS, name, self.name)
 
     @asynccontextmanager
     async def watched(self) -> AsyncGenerator[Watched, None]:
         """At its end everything has been seen that was there when the block ended."""
-        page = await self.client.list(PODS, self.namespace)
+        page = await self.client.list(PODS, self.name)
         watched = Watched({one["metadata"]["uid"]: one for one in page.items})
         following = asyncio.create_task(
-            watched.follow(self.client, self.namespace, page.resource_version)
+            watched.follow(self.client, self.name, page.resource_version)
         )
         try:
             yield watched
@@ -180,7 +180,7 @@ class NamespaceUnderTest:
     ) -> PodUnavailableBudget:
         """Make a budget and wait until it works and its status is as given."""
         await self.client.create(
-            PUBS, budget(spec, name, annotations=dict(annotations or {})), self.namespace
+            PUBS, budget(spec, name, annotations=dict(annotations or {})), self.name
         )
         return await self.counted(name, **status)
 
@@ -196,34 +196,34 @@ class NamespaceUnderTest:
             )
 
         async def look() -> PodUnavailableBudget:
-            return await self.client.get(PUBS, name, self.namespace)
+            return await self.client.get(PUBS, name, self.name)
 
         return await eventually(look, matches, f"budget {name} to show {status}")
 
     async def status(self, name: str = "budget") -> PubStatus:
-        return (await self.client.get(PUBS, name, self.namespace)).status
+        return (await self.client.get(PUBS, name, self.name)).status
 
     # Asking
 
     async def delete(self, name: str, **options: object) -> Answer:
-        return await self._ask("DELETE", PODS.path(self.namespace, name), options)
+        return await self._ask("DELETE", PODS.path(self.name, name), options)
 
     async def evict(self, name: str, dry_run: str = "", **options: object) -> Answer:
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
-            "metadata": {"name": name, "namespace": self.namespace},
+            "metadata": {"name": name, "namespace": self.name},
         }
         query = {"dryRun": dry_run} if dry_run else {}
         return await self._ask(
             "POST",
-            PODS.path(self.namespace, name, "eviction"),
+            PODS.path(self.name, name, "eviction"),
             body | ({"deleteOptions": options} if options else {}),
             query,
         )
 
     async def change(self, name: str, body: Json, subresource: str = "", **query: str) -> Answer:
-        path = PODS.path(self.namespace, name, subresource)
+        path = PODS.path(self.name, name, subresource)
         return await self._ask("PATCH", path, body, query, PatchType.STRATEGIC)
 
     async def set_image(self, name: str, image: str) -> Answer:
@@ -259,7 +259,7 @@ class NamespaceUnderTest:
 
         async def look() -> list[Json]:
             fields = f"involvedObject.kind={kind},involvedObject.name={name},reason={reason}"
-            return list((await self.client.list(EVENTS, self.namespace, fields=fields)).items)
+            return list((await self.client.list(EVENTS, self.name, fields=fields)).items)
 
         return await eventually(look, bool, f"an event {reason} on {kind} {name}")
 
@@ -275,11 +275,11 @@ class NamespaceUnderTest:
         return process.returncode, said.decode()
 
     async def _kubectl(self, *arguments: str) -> asyncio.subprocess.Process:
-        cluster = self.house.cluster
+        cluster = self.cluster
         return await asyncio.create_subprocess_exec(
             str(cluster.kubectl),
             f"--kubeconfig={cluster.kubeconfig}",
-            f"--namespace={self.namespace}",
+            f"--namespace={self.name}",
             f"--cache-dir={cluster.data_dir / 'kubectl'}",
             *arguments,
             stdin=asyncio.subprocess.PIPE,
@@ -289,8 +289,8 @@ class NamespaceUnderTest:
 
     @asynccontextmanager
     async def drain(self, node: str, *arguments: str) -> AsyncGenerator["Drain", None]:
-        """A real drain of this space's pods from a node."""
-        selector = f"--pod-selector=space={self.namespace}"
+        """`kubectl drain` of this namespace's pods from a node: those with the label `test`."""
+        selector = f"--pod-selector=test={self.name}"
         process = await self._kubectl("drain", node, selector, "--force", *arguments)
         drain = Drain(process)
         try:
@@ -398,20 +398,18 @@ async def eventually(
     raise AssertionError(f"waited {within:.0f} s in vain for {what}; last seen: {last}")
 
 
-def open_space(
-    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
+def open_namespace(
+    cluster: Cluster, runner: asyncio.Runner, request: pytest.FixtureRequest
 ) -> Iterator[NamespaceUnderTest]:
-    """To be made a fixture by each module that uses it: two replicas run, and a fresh namespace."""
-    house.restore()
+    """A fresh namespace with the name of the test in its own; deleted at the end."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[5:45].strip("-")
     name = f"{words}-{uuid.uuid4().hex[:6]}"
 
     async def begin() -> NamespaceUnderTest:
-        transport = HttpTransport(config.load(str(house.cluster.kubeconfig)))
-        space = NamespaceUnderTest(house, name, transport)
-        await space.open()
-        return space
+        ns = NamespaceUnderTest(cluster, name, HttpTransport(config.load(str(cluster.kubeconfig))))
+        await ns.open()
+        return ns
 
-    space = runner.run(begin())
-    yield space
-    runner.run(space.close())
+    ns = runner.run(begin())
+    yield ns
+    runner.run(ns.close())

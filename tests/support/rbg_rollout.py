@@ -83,13 +83,13 @@ def check_bounds(moments: list[dict[str, Moment]], skew: int, unavailable: int) 
             assert missing <= one.desired * unavailable // 100, (role, at)
 
 
-async def intact(space: NamespaceUnderTest, *arguments: str) -> tuple[int, str]:
+async def intact(ns: NamespaceUnderTest, *arguments: str) -> tuple[int, str]:
     """The exit code of a command, and everything that it said."""
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("intact")),
         *arguments,
-        f"--kubeconfig={space.house.cluster.kubeconfig}",
-        f"--namespace={space.namespace}",
+        f"--kubeconfig={ns.cluster.kubeconfig}",
+        f"--namespace={ns.name}",
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

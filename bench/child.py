@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import Any, Self
 
 from bench.usage import usage
@@ -39,12 +38,7 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
 

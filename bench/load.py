@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,12 +10,12 @@ import msgspec
 
 from bench.child import end_with_parent, say
 from bench.pods import LAST, NAMESPACES, place, pod, readiness, status
+from bench.pub_setup import all_of
 from intact.kube.client import Client, PatchType
 from intact.kube.config import from_kubeconfig
 from intact.kube.http import HttpTransport
 from intact.kube.resources import PODS, untyped
 
-_AT_ONCE = 64
 _PAGE = 500
 _NAMESPACES = untyped("", "v1", "namespaces", "Namespace", namespaced=False)
 _ACCOUNTS = untyped("", "v1", "serviceaccounts", "ServiceAccount")
@@ -40,7 +40,7 @@ async def create(client: Client, pods: int) -> None:
             field_manager="kubelet",
         )
 
-    await _all(pods, one)
+    await all_of(range(pods), one)
     say("created")
 
 
@@ -61,7 +61,7 @@ async def storm(client: Client, pods: int, updates: int) -> None:
             field_manager="kubelet",
         )
 
-    await _all(updates - 1, one)
+    await all_of(range(updates - 1), one)
     namespace, name = place(0)
     await client.patch(PODS, {"metadata": {"labels": {LAST: "true"}}}, name, namespace)
     say("stormed")
@@ -84,18 +84,6 @@ async def show(client: Client) -> None:
             break
         query["continue"] = token
     say("state", versions=versions, bytes=size)
-
-
-async def _all(count: int, one: Callable[[int], Awaitable[None]]) -> None:
-    numbers = iter(range(count))
-
-    async def work() -> None:
-        for number in numbers:
-            await one(number)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(_AT_ONCE):
-            group.create_task(work())
 
 
 @asynccontextmanager

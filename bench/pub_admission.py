@@ -1,6 +1,6 @@
 """Deletes under a PodUnavailableBudget beside the same deletes without a webhook.
 
-Two replicas of Intact, one real API server. See docs/benchmarks.md.
+Two operators of Intact, one real API server. See docs/benchmarks.md.
 """
 
 import argparse
@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from bench import bars, table
 from bench.bars import Bar
 from bench.child import BenchError
-from bench.pub_setup import all_of, fill, pod_name, protect, until_all, works
-from bench.replica import Replica, with_gate
-from bench.table import Row, count, seconds
+from bench.output import conclude, progress
+from bench.pub_setup import all_of, fill, gate_options, pod_name, protect, until_all, works
+from bench.table import Row, count, ratio, seconds
 from devcluster.cluster import Cluster
 from devcluster.components import CONTROLLER_MANAGER, KWOK, SCHEDULER
 from devcluster.errors import DevclusterError
+from devcluster.operator_process import OperatorProcess
 from devcluster.ports import Ports
 from intact.kube.client import Client
 from intact.kube.config import from_kubeconfig
@@ -93,17 +94,23 @@ class Bench:
         transport = HttpTransport(from_kubeconfig([cluster.kubeconfig]))
         with ExitStack() as stack:
             stack.callback(ports.release)
-            replicas = [
-                stack.enter_context(Replica(cluster, f"intact-{number}", *with_gate(bind)))
+            operators = [
+                stack.enter_context(
+                    OperatorProcess(
+                        cluster.kubeconfig,
+                        cluster.logs / f"intact-{number}.log",
+                        *gate_options(bind),
+                    )
+                )
                 for number in range(2)
             ]
-            for replica in replicas:
-                replica.wait_ready()
+            for operator in operators:
+                operator.wait_ready()
             async with Client(transport) as client:
                 await self._warm_up(client, transport)
                 for number in range(self._rounds):
-                    _progress(f"round {number + 1} of {self._rounds}")
-                    await self._round(client, transport, replicas, number)
+                    progress(f"round {number + 1} of {self._rounds}")
+                    await self._round(client, transport, operators, number)
 
     async def _warm_up(self, client: Client, transport: Transport) -> None:
         """Connections of all three sides are opened before anything is measured."""
@@ -113,7 +120,11 @@ class Bench:
         await _delete(transport, "warm", range(self._at_once), self._at_once, Deletes())
 
     async def _round(
-        self, client: Client, transport: Transport, replicas: Sequence[Replica], number: int
+        self,
+        client: Client,
+        transport: Transport,
+        operators: Sequence[OperatorProcess],
+        number: int,
     ) -> None:
         free, gated = f"free-{number}", f"gated-{number}"
         for namespace in (free, gated):
@@ -127,7 +138,7 @@ class Bench:
         # Each goes first in turn: whoever goes second pays for the garbage of both in the server.
         contestants = [
             self._without(transport, free),
-            self._with(client, transport, replicas, gated),
+            self._with(client, transport, operators, gated),
         ]
         for contestant in contestants if number % 2 else reversed(contestants):
             await contestant
@@ -136,9 +147,13 @@ class Bench:
         await _delete(transport, namespace, range(self._deletes), self._at_once, self._free)
 
     async def _with(
-        self, client: Client, transport: Transport, replicas: Sequence[Replica], namespace: str
+        self,
+        client: Client,
+        transport: Transport,
+        operators: Sequence[OperatorProcess],
+        namespace: str,
     ) -> None:
-        before = [_written(replicas, name) for name in _WRITERS]
+        before = [_written(operators, name) for name in _WRITERS]
         wanted = range(self._deletes)
         async with _versions(client, namespace) as versions:
             await _delete(transport, namespace, wanted, self._at_once, self._gated)
@@ -151,7 +166,7 @@ class Bench:
             )
         self._writes.stored += len(versions)
         commits, recounts = (
-            _written(replicas, name) - was for name, was in zip(_WRITERS, before, strict=True)
+            _written(operators, name) - was for name, was in zip(_WRITERS, before, strict=True)
         )
         self._writes.commits += commits
         self._writes.recounts += recounts
@@ -181,9 +196,9 @@ class Bench:
         )
         rows = [
             Row("deletes a second", gated.rate, free.rate, count),
-            Row("median", gated.percentile(0.5), free.percentile(0.5), milliseconds),
-            Row("p99", gated.percentile(0.99), free.percentile(0.99), milliseconds),
-            Row("longest", max(gated.latencies), max(free.latencies), milliseconds),
+            Row("median", gated.percentile(0.5), free.percentile(0.5), whole_milliseconds),
+            Row("p99", gated.percentile(0.99), free.percentile(0.99), whole_milliseconds),
+            Row("longest", max(gated.latencies), max(free.latencies), whole_milliseconds),
         ]
         print(table.render(rows, "Intact", "no webhook"))
         writes = self._writes
@@ -198,9 +213,7 @@ class Bench:
             Bar("status writes per admission", share, WRITES_BAR, ratio),
         ]
         print(bars.render(verdicts))
-        passed = all(bar.passed for bar in verdicts)
-        print("\nPASS" if passed else "\nFAIL")
-        return 0 if passed else 1
+        return conclude(passed=all(bar.passed for bar in verdicts))
 
 
 async def _delete(
@@ -243,20 +256,12 @@ async def _versions(client: Client, namespace: str) -> AsyncGenerator[set[str], 
         await asyncio.gather(following, return_exceptions=True)
 
 
-def _written(replicas: Sequence[Replica], name: str) -> float:
-    return sum(replica.metrics()[name] for replica in replicas)
+def _written(operators: Sequence[OperatorProcess], name: str) -> float:
+    return sum(operator.metrics()[name] for operator in operators)
 
 
-def milliseconds(value: float) -> str:
+def whole_milliseconds(value: float) -> str:
     return f"{value * 1000:.0f} ms"
-
-
-def ratio(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _progress(message: str) -> None:
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,11 @@ def pod_name(number: int) -> str:
     return f"web-{number}"
 
 
+def gate_options(bind: str) -> tuple[str, ...]:
+    """The options of an operator that answers admission reviews."""
+    return ("--install", "--controllers=pub", f"--webhook-bind={bind}")
+
+
 async def fill(client: Client, namespace: str, sets: int, pods_each: int) -> None:
     """ReplicaSets set-0, set-1, ... with ready pods; pod N belongs to set N // pods_each."""
     await client.create(_NAMESPACES, {"metadata": {"name": namespace}})

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.child import BenchError, Child
+from bench.output import conclude, progress
 from bench.table import Row, count, megabytes, render, seconds
 from bench.usage import Usage
 from devcluster.cluster import Cluster
@@ -48,28 +49,26 @@ def main() -> int:
     rows = compare(ours, theirs)
     print(f"\n{arguments.pods:,} pods of {size / 1000:.1f} kB, {arguments.updates:,} updates\n")
     print(render(rows, "Intact", "official client"))
-    passed = all(row.passed for row in rows)
-    print("\nPASS" if passed else "\nFAIL")
-    return 0 if passed else 1
+    return conclude(passed=all(row.passed for row in rows))
 
 
 def run(kubeconfig: Path, pods: int, updates: int) -> tuple[Result, Result, float]:
     """Both results, and the mean size of a pod in bytes."""
     sizes = ("--pods", pods, "--updates", updates)
-    _progress(f"creating {pods:,} pods")
+    progress(f"creating {pods:,} pods")
     with Child("bench.load", "create", kubeconfig, *sizes) as load:
         load.hear("created")
     with (
         Child("bench.follow_intact", kubeconfig) as intact,
         Child("bench.follow_official", kubeconfig, pods) as official,
     ):
-        _progress("both list them")
+        progress("both list them")
         begun = [(child.hear("ready"), child.hear("listed")) for child in (intact, official)]
-        _progress(f"{updates:,} updates, which both watch")
+        progress(f"{updates:,} updates, which both watch")
         with Child("bench.load", "storm", kubeconfig, *sizes) as load:
             sent = load.hear("stormed")
         ended = [child.hear("stormed") for child in (intact, official)]
-        _progress("comparing what both hold with the server")
+        progress("comparing what both hold with the server")
         with Child("bench.load", "list", kubeconfig) as load:
             server = load.hear("state")
         states = [child.hear("state") for child in (intact, official)]
@@ -131,10 +130,6 @@ def _check_same(server: dict[str, str], intact: dict[str, Any], official: dict[s
             )
     if intact["indexed"] != [len(server)] * 2:
         raise BenchError(f"Intact's indexes hold {intact['indexed']} of {len(server):,} pods")
-
-
-def _progress(message: str) -> None:
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,10 @@ def megabytes(value: float) -> str:
     return f"{value / 1e6:.0f} MB"
 
 
+def ratio(value: float) -> str:
+    return f"{value:.3f}"
+
+
 def count(value: float) -> str:
     return f"{value:,.0f}"
 

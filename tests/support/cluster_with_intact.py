@@ -90,8 +90,9 @@ def shared_cluster(request: pytest.FixtureRequest, kind: type[Kind]) -> Kind:
     session = request.session
     opened = session.stash.setdefault(_OPENED, {})
     if kind not in opened:
-        made = opened[kind] = kind()
+        made = kind()
         made.open()
+        opened[kind] = made
         session.addfinalizer(lambda: made.close(failed=session.testsfailed > 0))
     found = opened[kind]
     assert isinstance(found, kind)

@@ -15,12 +15,13 @@ from tests.support.namespace_under_test import (
     eventually,
     groups_down,
 )
-from tests.support.objects import PDBS, PODS
+from tests.support.objects import PDBS
 from tests.support.pdb_groups import (
     SCOPE,
     Groups,
     condition,
     replicas,
+    spread,
 )
 
 
@@ -29,22 +30,8 @@ def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithInt
     return cluster_with_pod_groups
 
 
-def spread(group: str, count: int, *nodes: str) -> dict[str, str]:
-    """So many pods of a group over these nodes."""
-    return {f"{group}-{number}": nodes[number % len(nodes)] for number in range(count)}
-
-
-async def two_pod_groups(groups: Groups) -> dict[str, int]:
-    """As in the e2e plan: node-0 holds two pods of each."""
-    await groups.workload()
-    for name in ("red", "blue"):
-        await groups.pod_group(name)
-        await groups.pods_of(name, spread(name, 3, "node-0", "node-1"))
-    return {"red": 3, "blue": 3}
-
-
 async def test_the_e2e_plan_of_the_kep(ns: NamespaceUnderTest, groups: Groups) -> None:
-    need = await two_pod_groups(groups)
+    need = await groups.red_and_blue()
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=1, healthy=2)
     assert replicas(found) == {
@@ -68,10 +55,10 @@ async def test_the_e2e_plan_of_the_kep(ns: NamespaceUnderTest, groups: Groups) -
             # Both pods of the group that is down anyway have gone, and nothing of the other.
             gone = {f"{down}-0", f"{down}-2"}
             await ns.until(f"{gone} to be gone", gone.isdisjoint)
-            assert len(await on_node(ns, "node-0")) == 2
+            assert len(await ns.on_node("node-0")) == 2
             await groups.edit(spec={"minAvailable": 0})
             assert await drain.ended() == 0, drain.said
-        assert await on_node(ns, "node-0") == []
+        assert await ns.on_node("node-0") == []
     assert "cannot go now: 1 of 2 groups are available; the disruption budget llm" in drain.said
 
 
@@ -81,11 +68,6 @@ async def seen_down(watched: Watched, need: dict[str, int]) -> set[str]:
     return groups_down(watched.states[-1], "group", need)
 
 
-async def on_node(ns: NamespaceUnderTest, node: str) -> list[str]:
-    page = await ns.client.list(PODS, ns.name, fields=f"spec.nodeName={node}")
-    return [one["metadata"]["name"] for one in page.items]
-
-
 async def test_story_1_ten_groups_of_which_nine_stay(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
@@ -93,7 +75,7 @@ async def test_story_1_ten_groups_of_which_nine_stay(
     names = [f"g{number}" for number in range(10)]
     async with asyncio.TaskGroup() as making:
         for name in names:
-            making.create_task(a_group(groups, name, need=8, pods=9 if name == "g0" else 8))
+            making.create_task(groups.group(name, need=8, pods=9 if name == "g0" else 8))
     await groups.budget(minAvailable=9)
     found = await groups.counted(allowed=1, healthy=10, current_healthy=81)
     assert found.status.desired_healthy == 72
@@ -116,11 +98,6 @@ async def test_story_1_ten_groups_of_which_nine_stay(
     assert (await ns.evict("g0-3")).code == 201
 
 
-async def a_group(groups: Groups, name: str, need: int, pods: int) -> None:
-    await groups.pod_group(name, need)
-    await groups.pods_of(name, spread(name, pods, "node-0", "node-1", "node-2"))
-
-
 async def test_story_3_pods_without_a_reference(ns: NamespaceUnderTest, groups: Groups) -> None:
     await ns.pods("a", "b", labels=groups.labels)
     await groups.budget(minAvailable=1)
@@ -135,8 +112,7 @@ async def test_story_3_pods_without_a_reference(ns: NamespaceUnderTest, groups: 
     assert (await ns.evict("a")).code == 429
     # Beside a group that is all right, they stay as they are, and the group goes.
     await groups.workload()
-    await groups.pod_group("red")
-    await groups.pods_of("red", spread("red", 3, "node-0"))
+    await groups.group("red", need=3, pods=3, nodes=("node-0",))
     await groups.edit(spec={"minAvailable": 0})
     await groups.counted(allowed=1, healthy=1, current_healthy=3, expected_pods=5)
     denied = await ns.evict("b")
@@ -177,7 +153,7 @@ async def test_groups_of_a_leader_worker_set(ns: NamespaceUnderTest, groups: Gro
         # The group's other pod may have been refused before the first was stored: asked for again,
         # it goes.
         await eventually(
-            lambda: on_node(ns, "node-0"),
+            lambda: ns.on_node("node-0"),
             lambda names: set(names) == stay,
             f"both pods of {down} to go, and no others",
         )
@@ -186,8 +162,7 @@ async def test_groups_of_a_leader_worker_set(ns: NamespaceUnderTest, groups: Gro
 async def test_several_workloads_are_summed_with_a_warning(groups: Groups) -> None:
     for workload, need in (("one", 1), ("two", 2)):
         await groups.workload(workload, need)
-        await groups.pod_group(f"{workload}-a", need, workload)
-        await groups.pods_of(f"{workload}-a", spread(f"{workload}-a", need, "node-0"))
+        await groups.group(f"{workload}-a", need=need, pods=need, workload=workload)
     await groups.pod_group("two-b", 2, "two")
     await groups.budget(maxUnavailable=2)
     found = await groups.counted(allowed=1, healthy=2, disruptions_allowed=2)
@@ -258,9 +233,7 @@ async def test_bad_values_are_refused(
 async def test_without_the_label_the_budget_is_the_stock_controllers_again(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    await groups.counted(allowed=1, healthy=2)
+    await groups.red_or_blue()
     assert (await ns.evict("red-0")).code == 201
     await groups.counted(allowed=0, healthy=1, current_healthy=5)
     await groups.edit(metadata={"labels": {SCOPE: None}})
@@ -280,8 +253,7 @@ async def test_without_the_label_the_budget_is_the_stock_controllers_again(
 
 
 async def test_not_ready_pods_as_the_policy_says(ns: NamespaceUnderTest, groups: Groups) -> None:
-    await groups.pod_group("red", need=2, workload="")
-    await groups.pods_of("red", spread("red", 2, "node-0"))
+    await groups.group("red", need=2, pods=2, workload="")
     await groups.budget(minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
     await groups.counted(allowed=0, healthy=1)
     await ns.annotate("red-0", {UNREADY: "true"})
@@ -296,7 +268,7 @@ async def test_not_ready_pods_as_the_policy_says(ns: NamespaceUnderTest, groups:
 async def test_a_pod_of_two_budgets_is_the_servers_business(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
+    await groups.red_and_blue()
     await groups.budget(maxUnavailable=1)
     await groups.budget(scope=None, name="pods", maxUnavailable=1)
     await groups.counted(allowed=1, healthy=2)
@@ -312,9 +284,7 @@ async def test_a_pod_of_two_budgets_is_the_servers_business(
 async def test_the_stock_controller_and_ours_come_to_rest(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    await groups.counted(allowed=1, healthy=2)
+    await groups.red_or_blue()
     before = after = await groups.stored()
     # The stock controller writes at every event of a pod; what it writes stores nothing.
     for _ in range(5):

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from intact.kube.client import PatchType
-from tests.cluster.test_pdb_groups import on_node, spread, two_pod_groups
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import NamespaceUnderTest
 from tests.support.objects import PDBS, PODS
@@ -21,9 +20,7 @@ def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithInt
 
 @pytest.mark.parametrize("where", ["query", "body"])
 async def test_a_dry_run_spends_nothing(ns: NamespaceUnderTest, groups: Groups, where: str) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    before = await groups.counted(allowed=1, healthy=2)
+    before = await groups.red_or_blue()
     asked = {"dry_run": "All"} if where == "query" else {"dryRun": ["All"]}
     for name in ("red-0", "blue-0"):
         assert (await ns.evict(name, **asked)).code == 201
@@ -36,21 +33,17 @@ async def test_a_dry_run_spends_nothing(ns: NamespaceUnderTest, groups: Groups, 
 
 
 async def test_a_drain_that_is_a_dry_run(ns: NamespaceUnderTest, groups: Groups) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    before = await groups.counted(allowed=1, healthy=2)
+    before = await groups.red_or_blue()
     async with ns.drain("node-0", "--dry-run=server") as drain:
         assert await drain.ended() == 0, drain.said
-    assert len(await on_node(ns, "node-0")) == 4
+    assert len(await ns.on_node("node-0")) == 4
     assert (await groups.stored()).metadata.resource_version == before.metadata.resource_version
 
 
 async def test_bodies_and_preconditions_of_the_eviction_api(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    await groups.counted(allowed=1, healthy=2)
+    await groups.red_or_blue()
     path = PODS.path(ns.name, "red-0", "eviction")
     for verb in ("GET", "PATCH"):
         assert (await ns._ask(verb, path, {}, {}, PatchType.MERGE)).code == 405
@@ -68,9 +61,8 @@ async def test_bodies_and_preconditions_of_the_eviction_api(
 
 
 async def test_the_same_pod_twice_costs_once(ns: NamespaceUnderTest, groups: Groups) -> None:
-    await two_pod_groups(groups)
-    await groups.pod_group("green", 3)
-    await groups.pods_of("green", spread("green", 3, "node-2"))
+    await groups.red_and_blue()
+    await groups.group("green", need=3, pods=3, nodes=("node-2",))
     await groups.budget(minAvailable=1)
     await groups.counted(allowed=2, healthy=3)
     answers = await asyncio.gather(*(ns.evict("red-0") for _ in range(4)))
@@ -81,7 +73,7 @@ async def test_the_same_pod_twice_costs_once(ns: NamespaceUnderTest, groups: Gro
 async def test_beside_a_pod_unavailable_budget_both_hold(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
+    await groups.red_and_blue()
     await groups.budget(minAvailable=2)
     await groups.counted(allowed=0, healthy=2)
     spec = {"selector": {"matchLabels": {"app": "llm"}}, "maxUnavailable": 1}
@@ -103,9 +95,7 @@ async def test_beside_a_pod_unavailable_budget_both_hold(
 async def test_other_writers_of_the_status_change_nothing(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    before = await groups.counted(allowed=1, healthy=2)
+    before = await groups.red_or_blue()
     forged = {
         "metadata": {"annotations": {"intact.dev/ledger": "{}", "intact.dev/replicas": "{}"}},
         "status": {"disruptionsAllowed": 9, "currentHealthy": 9, "conditions": []},
@@ -129,7 +119,7 @@ async def test_other_writers_of_the_status_change_nothing(
 async def test_a_bad_value_that_slipped_in_closes_the_budget(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
+    await groups.red_and_blue()
     await groups.budget(minAvailable=0)
     await groups.counted(allowed=2, healthy=2)
     # The status is stored with the metadata, and nobody validates that.
@@ -154,9 +144,7 @@ async def test_a_bad_value_that_slipped_in_closes_the_budget(
 
 async def test_a_ledger_is_of_its_own_budget_only(ns: NamespaceUnderTest, groups: Groups) -> None:
     """As `kubectl get -o yaml` and `apply` would make it."""
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    first = await groups.counted(allowed=1, healthy=2)
+    first = await groups.red_or_blue()
     await ns.client.delete(PDBS, "llm", ns.name)
     await groups.budget(annotations=first.metadata.annotations, minAvailable=2)
     found = await groups.counted(allowed=0, healthy=2)

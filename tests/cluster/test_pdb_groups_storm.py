@@ -8,17 +8,15 @@ import pytest
 from intact.kube import config
 from intact.kube.http import HttpTransport
 from intact.kube.transport import Request
-from tests.cluster.test_pdb_groups import a_group, on_node, spread
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
-    STATEFUL_SETS,
     WITHIN,
     NamespaceUnderTest,
     Watched,
     eventually,
     groups_down,
 )
-from tests.support.objects import PDBS, PODS, Json
+from tests.support.objects import PDBS, PODS, STATEFUL_SETS, Json, spread_stateful_set
 from tests.support.pdb_groups import SCOPE, Groups, condition
 
 
@@ -27,36 +25,9 @@ def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithInt
     return cluster_with_pod_groups
 
 
-PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
 GROUPS = 10
 SIZE = 5
 BY_LABEL = {"intact.dev/group-label-key": "group", "intact.dev/min-ready-replicas": str(SIZE)}
-
-
-def stateful_set(groups: Groups, name: str, size: int = SIZE) -> Json:
-    """A group whose pods come back under their names."""
-    labels = {**groups.labels, "group": name}
-    container = {"name": "main", "image": "registry.example/main:1", "readinessProbe": PROBE}
-    spread = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "nodeTaintsPolicy": "Honor",
-        "labelSelector": {"matchLabels": {"group": name}},
-    }
-    return {
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": size,
-            "serviceName": name,
-            "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": {"group": name}},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [container], "topologySpreadConstraints": [spread]},
-            },
-        },
-    }
 
 
 async def made(
@@ -64,7 +35,7 @@ async def made(
 ) -> dict[str, int]:
     need = {f"g{number}": size for number in range(count)}
     for name in need:
-        await ns.create(STATEFUL_SETS, stateful_set(groups, name, size))
+        await ns.create(STATEFUL_SETS, spread_stateful_set(name, size, "group", groups.labels))
     await ns.running(count * size)
     return need
 
@@ -131,9 +102,7 @@ async def test_fifty_evictions_at_once_through_two_replicas(
 async def test_all_at_once_and_once_only(ns: NamespaceUnderTest, groups: Groups) -> None:
     """Nothing comes back: what is admitted of fifty is two groups, and nothing of a third."""
     for number in range(GROUPS):
-        await groups.pod_group(f"g{number}", SIZE, "")
-        name = f"g{number}"
-        await groups.pods_of(name, spread(name, SIZE, "node-0", "node-1", "node-2"))
+        await groups.group(f"g{number}", need=SIZE, pods=SIZE, workload="")
     need = {f"g{number}": SIZE for number in range(GROUPS)}
     await groups.budget(maxUnavailable=2)
     await groups.counted(allowed=2, healthy=GROUPS, disruptions_allowed=2 * SIZE)
@@ -164,7 +133,7 @@ async def test_a_drain_goes_one_group_at_a_time_while_replicas_die(
         annotations=BY_LABEL | {"intact.dev/min-ready-replicas": "6"}, maxUnavailable=1
     )
     await groups.counted(allowed=1, healthy=4)
-    names = await on_node(ns, "node-0")
+    names = await ns.on_node("node-0")
     async with ns.watched() as watched, ns.drain("node-0") as drain:
         await drain.between_rounds(watched, names)
         intact_cluster.follower().kill()
@@ -175,14 +144,14 @@ async def test_a_drain_goes_one_group_at_a_time_while_replicas_die(
         assert await drain.ended() == 0, drain.said
         await groups.counted(allowed=1, healthy=4)
     assert worst(watched, need) == 1
-    assert await on_node(ns, "node-0") == []
+    assert await ns.on_node("node-0") == []
 
 
 async def test_with_all_replicas_down_only_labelled_budgets_hold(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.workload(need=2)
-    await a_group(groups, "red", 2, 2)
+    await groups.group("red", need=2, pods=2)
     await groups.budget(minAvailable=0)
     await groups.counted(allowed=1, healthy=1)
     await ns.pods("free", "other", labels={"app": "web"})

@@ -9,14 +9,21 @@ import pytest
 from intact.kube.errors import AlreadyExists, NotFound
 from intact.kube.resources import PUBS, Resource, untyped
 from tests.support.namespace_under_test import (
-    STATEFUL_SETS,
     TERMINATION_DELAY,
     UNREADY,
     NamespaceUnderTest,
     eventually,
     is_available,
 )
-from tests.support.objects import CRDS, DEPLOYMENTS, NAMESPACES, Json, deployment
+from tests.support.objects import (
+    CRDS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    STATEFUL_SETS,
+    Json,
+    definition,
+    deployment,
+)
 
 REPLICA_SETS = untyped("apps", "v1", "replicasets", "ReplicaSet")
 REPLICATION_CONTROLLERS = untyped("", "v1", "replicationcontrollers", "ReplicationController")
@@ -70,45 +77,9 @@ def owned_by(owner: Json, api_version: str, kind: str) -> Json:
 
 
 async def scalable(ns: NamespaceUnderTest, resource: Resource[Any]) -> None:
-    """Define a kind that has replicas and a scale, unless it is."""
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "schema": {
-            "openAPIV3Schema": {
-                "type": "object",
-                "properties": {"spec": anything, "status": anything},
-            }
-        },
-        "subresources": {
-            "scale": {
-                "specReplicasPath": ".spec.replicas",
-                "statusReplicasPath": ".status.replicas",
-            },
-            "status": {},
-        },
-    }
-    metadata: Json = {"name": resource.full_name}
-    if resource.group.endswith(".x-k8s.io"):
-        approved = {"api-approved.kubernetes.io": "https://example.test/approved"}
-        metadata["annotations"] = approved
-    body = {
-        "metadata": metadata,
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {
-                "plural": resource.plural,
-                "singular": resource.kind.lower(),
-                "kind": resource.kind,
-            },
-            "versions": [version],
-        },
-    }
+    """Define a kind that has replicas and a scale, unless it is defined."""
     with suppress(AlreadyExists):
-        await ns.client.create(CRDS, body)
+        await ns.client.create(CRDS, definition(resource, scale=True))
 
     async def look() -> bytes:
         return await ns.client.raw(resource.path(ns.name), {"limit": "1"})

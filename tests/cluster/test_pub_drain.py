@@ -12,7 +12,6 @@ from intact.kube.http import HttpTransport
 from intact.kube.transport import Request
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
-    STATEFUL_SETS,
     UNREADY,
     WITHIN,
     NamespaceUnderTest,
@@ -20,44 +19,26 @@ from tests.support.namespace_under_test import (
     available_in,
     groups_down,
 )
-from tests.support.objects import DEPLOYMENTS, NODES, PODS, Json, deployment
+from tests.support.objects import (
+    DEPLOYMENTS,
+    NODES,
+    PODS,
+    SLOW_PROBE,
+    STATEFUL_SETS,
+    deployment,
+    spread_stateful_set,
+)
 
 PER_NODE = 2
 SIZE = 3 * PER_NODE
-PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
-
-
-def shard(ns: NamespaceUnderTest, name: str) -> Json:
-    """A StatefulSet that is one group, with as many pods on each of the three nodes."""
-    labels = {"app": "llm", "shard": name, "test": ns.name}
-    spread = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "nodeTaintsPolicy": "Honor",
-        "labelSelector": {"matchLabels": {"shard": name}},
-    }
-    container = {"name": "main", "image": "registry.example/main:1", "readinessProbe": PROBE}
-    return {
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": SIZE,
-            "serviceName": name,
-            "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": {"shard": name}},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [container], "topologySpreadConstraints": [spread]},
-            },
-        },
-    }
 
 
 async def shards(ns: NamespaceUnderTest, count: int) -> dict[str, int]:
     """So many groups under a budget that lets one of them be down; their needs."""
     names = [f"shard-{number}" for number in range(count)]
     for name in names:
-        await ns.create(STATEFUL_SETS, shard(ns, name))
+        labels = {"app": "llm", "test": ns.name}
+        await ns.create(STATEFUL_SETS, spread_stateful_set(name, SIZE, "shard", labels))
     await ns.running(SIZE * count)
     spec = {
         "selector": {"matchLabels": {"app": "llm"}},
@@ -75,18 +56,13 @@ def check(watched: Watched, need: dict[str, int]) -> None:
     assert max(map(len, down)) == 1
 
 
-async def on_node(ns: NamespaceUnderTest, node: str) -> list[str]:
-    page = await ns.client.list(PODS, ns.name, fields=f"spec.nodeName={node}")
-    return [one["metadata"]["name"] for one in page.items]
-
-
 async def test_a_drain_takes_one_group_at_a_time(ns: NamespaceUnderTest) -> None:
     need = await shards(ns, 4)
-    assert len(await on_node(ns, "node-0")) == 4 * PER_NODE
+    assert len(await ns.on_node("node-0")) == 4 * PER_NODE
     async with ns.watched() as watched:
         async with ns.drain("node-0") as drain:
             assert await drain.ended() == 0, drain.said
-        assert await on_node(ns, "node-0") == []
+        assert await ns.on_node("node-0") == []
         await ns.counted(current_available=4)
     check(watched, need)
     # The second pod of a group went with the first: nobody had to wait within a group.
@@ -101,7 +77,7 @@ async def test_a_drain_survives_the_death_of_a_replica(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, victim: str
 ) -> None:
     need = await shards(ns, 2)
-    names = await on_node(ns, "node-1")
+    names = await ns.on_node("node-1")
     async with ns.watched() as watched, ns.drain("node-1") as drain:
         # One group is down, the other waits, and nothing is being asked.
         await drain.between_rounds(watched, names)
@@ -117,7 +93,7 @@ async def test_a_storm_of_evictions_survives_the_death_of_a_replica(
 ) -> None:
     body = deployment("web", replicas=12)
     [container] = body["spec"]["template"]["spec"]["containers"]
-    container["readinessProbe"] = PROBE
+    container["readinessProbe"] = SLOW_PROBE
     await ns.create(DEPLOYMENTS, body)
     names = await ns.running(12)
     spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 3}

@@ -11,7 +11,6 @@ from devcluster.waiting import wait_for
 from intact.budget.pub.decision import RECORD_LIFETIME
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
-    STATEFUL_SETS,
     TERMINATION_DELAY,
     UNREADY,
     NamespaceUnderTest,
@@ -19,7 +18,7 @@ from tests.support.namespace_under_test import (
     eventually,
     is_available,
 )
-from tests.support.objects import PODS, Json, pod
+from tests.support.objects import PODS, STATEFUL_SETS, Json, pod
 from tests.support.pub_cases import budget
 
 WEB = {"app": "web"}

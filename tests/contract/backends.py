@@ -22,7 +22,7 @@ from tests.support.objects import (
     WIDGETS,
     Json,
     configmap,
-    widget_definition,
+    definition,
 )
 from tests.support.webhooks import Hook, WebhookServer, webhook_server
 
@@ -186,7 +186,7 @@ async def real_backend(cluster: Cluster, namespace: str) -> AsyncGenerator[Backe
         backend = RealBackend(cluster, client, namespace, server, warnings)
         await client.create(NODES, {"metadata": {"name": backend.node}})
         with suppress(AlreadyExists):
-            await client.create(CRDS, widget_definition())
+            await client.create(CRDS, definition(WIDGETS))
         await _until_found(client, namespace)
         try:
             yield backend

@@ -11,7 +11,16 @@ from intact.kube.client import Client
 from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.kube.resources import Resource, untyped
-from tests.support.objects import CRDS, NAMESPACES, PDBS, PODS, SERVICE_ACCOUNTS, Json, pod
+from tests.support.objects import (
+    CRDS,
+    NAMESPACES,
+    PDBS,
+    PODS,
+    SERVICE_ACCOUNTS,
+    Json,
+    definition,
+    pod,
+)
 
 NS = "script"
 NODE = "nowhere"
@@ -56,7 +65,7 @@ class Side:
 
     async def prepare(self) -> None:
         for resource, scaled in ((FLEET, True), (RECIPE, False)):
-            await self.client.create(CRDS, _definition(resource, scaled))
+            await self.client.create(CRDS, definition(resource, scale=scaled))
         await self.client.create(NAMESPACES, {"metadata": {"name": NS}})
 
     async def has_account(self) -> bool:
@@ -401,37 +410,3 @@ async def _create_workload(
 
 
 _CONTAINER = {"name": "main", "image": "registry.example/main:1"}
-
-
-def _definition(resource: Anything, scaled: bool) -> Json:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    subresources: Json = {"status": {}}
-    if scaled:
-        subresources["scale"] = {
-            "specReplicasPath": ".spec.replicas",
-            "statusReplicasPath": ".status.replicas",
-        }
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "schema": {
-            "openAPIV3Schema": {"type": "object", "properties": {"spec": schema, "status": schema}}
-        },
-        "subresources": subresources,
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": resource.full_name},
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {
-                "plural": resource.plural,
-                "singular": resource.kind.lower(),
-                "kind": resource.kind,
-            },
-            "versions": [version],
-        },
-    }

@@ -24,7 +24,6 @@ from tests.support.objects import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Jso
 from tests.support.pub_cases import budget
 
 EVENTS = untyped("", "v1", "events", "Event")
-STATEFUL_SETS = untyped("apps", "v1", "statefulsets", "StatefulSet")
 WITHIN = 60.0
 """Seconds that anything may take before a test fails."""
 UNREADY = "devcluster.intact.dev/unready"
@@ -146,6 +145,11 @@ class NamespaceUnderTest:
             return {one["metadata"]["name"]: one for one in page.items}
 
         return await eventually(look, condition, what, within)
+
+    async def on_node(self, node: str) -> list[str]:
+        """The names of the pods that are on a node."""
+        page = await self.client.list(PODS, self.name, fields=f"spec.nodeName={node}")
+        return [one["metadata"]["name"] for one in page.items]
 
     async def get(self, name: str) -> Json:
         return await self.client.get(PODS, name, self.name)

@@ -1,6 +1,6 @@
 """Native PodDisruptionBudgets that count groups, on a cluster whose server knows PodGroups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ APISERVER_FLAGS = (
     "--runtime-config=scheduling.k8s.io/v1alpha2=true",
 )
 LABELS = {"app": "llm"}
+NODES = ("node-0", "node-1", "node-2")
 
 
 class ClusterWithPodGroups(ClusterWithIntact):
@@ -59,6 +60,32 @@ class Groups:
             body["spec"]["schedulingGroup"] = {"podGroupName": group}
             await self.ns.create(PODS, body)
         await self.ns.ready(*nodes)
+
+    async def group(
+        self,
+        name: str,
+        *,
+        need: int,
+        pods: int,
+        workload: str = "llm",
+        nodes: Sequence[str] = NODES,
+    ) -> None:
+        """A PodGroup with its pods."""
+        await self.pod_group(name, need, workload)
+        await self.pods_of(name, spread(name, pods, *nodes))
+
+    async def red_and_blue(self) -> dict[str, int]:
+        """Two PodGroups of three pods, of which node-0 holds two each. What each needs."""
+        await self.workload()
+        for name in ("red", "blue"):
+            await self.group(name, need=3, pods=3, nodes=("node-0", "node-1"))
+        return {"red": 3, "blue": 3}
+
+    async def red_or_blue(self) -> PodDisruptionBudget:
+        """The same under a budget that lets one of both go, once it is counted."""
+        await self.red_and_blue()
+        await self.budget(minAvailable=1)
+        return await self.counted(allowed=1, healthy=2)
 
     async def lws_pods(self, group: str, nodes: Mapping[str, str], size: int) -> None:
         """Pods with the labels and the annotation of a LeaderWorkerSet's."""
@@ -126,6 +153,11 @@ class Groups:
 
     async def annotate(self, **annotations: str | None) -> Answer:
         return await self.edit(metadata={"annotations": annotations})
+
+
+def spread(group: str, count: int, *nodes: str) -> dict[str, str]:
+    """So many pods of a group over these nodes, by name."""
+    return {f"{group}-{number}": nodes[number % len(nodes)] for number in range(count)}
 
 
 def replicas(budget: PodDisruptionBudget) -> dict[str, int]:

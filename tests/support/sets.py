@@ -8,65 +8,27 @@ from typing import Any
 from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, KubeError, NotFound
 from intact.operator.install.install import CRDS
-from tests.support.objects import PODS, Json
+from tests.support.objects import PODS, Json, definition
 from tests.support.rbg_waiting import SETS
 
-NAME = "leaderworkersets.leaderworkerset.x-k8s.io"
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 SET_NAME = "leaderworkerset.sigs.k8s.io/name"
 REVISION = "leaderworkerset.sigs.k8s.io/template-revision-hash"
 
 
-def definition() -> Json:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": NAME,
-            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/lws"},
-        },
-        "spec": {
-            "group": "leaderworkerset.x-k8s.io",
-            "scope": "Namespaced",
-            "names": {
-                "plural": "leaderworkersets",
-                "singular": "leaderworkerset",
-                "kind": "LeaderWorkerSet",
-                "listKind": "LeaderWorkerSetList",
-                "shortNames": ["lws"],
-            },
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "properties": {"spec": anything, "status": anything},
-                        }
-                    },
-                }
-            ],
-        },
-    }
-
-
 async def install_sets(client: Client) -> None:
     with suppress(AlreadyExists):
-        await client.create(CRDS, definition())
+        await client.create(CRDS, definition(SETS))
 
 
 async def remove_sets(client: Client) -> None:
     with suppress(NotFound):
-        await client.delete(CRDS, NAME)
+        await client.delete(CRDS, SETS.full_name)
     async with asyncio.timeout(180):
         while True:
             try:
-                await client.get(CRDS, NAME)
+                await client.get(CRDS, SETS.full_name)
             except NotFound:
                 return
             await asyncio.sleep(0.1)

@@ -165,7 +165,9 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(ns: NamespaceUn
         )
 
 
-async def test_old_revisions_are_removed_and_old_ones_come_back(ns: NamespaceUnderTest) -> None:
+async def test_old_revisions_are_removed_and_a_known_one_becomes_the_newest(
+    ns: NamespaceUnderTest,
+) -> None:
     await ns.create(GROUPS, group("llm", role("prefill", 0)))
     seen = {(await group_settled(ns)).status.update_revision}
 
@@ -226,7 +228,7 @@ async def test_a_rollout_and_a_drain_under_a_budget(ns: NamespaceUnderTest) -> N
     assert await images(ns) == {"engine:2"}
 
 
-async def test_a_rollout_that_stalls_goes_back(ns: NamespaceUnderTest) -> None:
+async def test_a_stalled_rollout_is_rolled_back(ns: NamespaceUnderTest) -> None:
     rules = rolling("prefill", "decode", maxSkew="50%", maxUnavailableRatio="50%")
     end = {"progressDeadlineSeconds": 2, "onFailure": "Rollback"}
     both = (role("prefill", 2), role("decode", 2))
@@ -245,7 +247,7 @@ async def test_a_rollout_that_stalls_goes_back(ns: NamespaceUnderTest) -> None:
     assert await images(ns) == {"engine:1"}
 
 
-async def test_batches_have_their_places(ns: NamespaceUnderTest) -> None:
+async def test_each_batch_is_placed_on_a_node_of_its_own(ns: NamespaceUnderTest) -> None:
     body = group(
         "llm",
         role("prefill", 4),
@@ -264,7 +266,9 @@ async def test_batches_have_their_places(ns: NamespaceUnderTest) -> None:
     assert places["0"] != places["1"]
 
 
-async def test_a_drain_under_a_budget_in_groups(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_drain_under_a_native_budget_in_groups(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     await groups.workload(need=2)
     need = {"red": 2, "blue": 2}
     for name in need:
@@ -282,7 +286,9 @@ async def test_a_drain_under_a_budget_in_groups(ns: NamespaceUnderTest, groups: 
     assert {len(each) for each in downs} == {0, 1, 2}
 
 
-async def test_plain_budgets_are_counted_through_every_owner(ns: NamespaceUnderTest) -> None:
+async def test_native_budgets_in_pods_are_counted_by_the_scale_of_each_owner(
+    ns: NamespaceUnderTest,
+) -> None:
     """By the controller of KEP-85. A Job has no scale, so that its budget cannot be counted."""
     await ns.create(GROUPS, group("llm", role("prefill", 2)))
     code, said = await ns.kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
@@ -318,7 +324,7 @@ async def test_plain_budgets_are_counted_through_every_owner(ns: NamespaceUnderT
     assert (await ns.evict("alone")).code == 429
 
 
-async def test_a_disruption_that_did_not_happen_is_taken_back(ns: NamespaceUnderTest) -> None:
+async def test_a_stale_disruption_target_condition_is_set_to_false(ns: NamespaceUnderTest) -> None:
     await ns.pods("a")
     long_ago = (datetime.now(UTC) - timedelta(minutes=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
     target = {

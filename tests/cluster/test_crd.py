@@ -58,12 +58,14 @@ async def sent(client: Client, namespace: str, case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
-async def test_accepted(client: Client, namespace: str, case: Case) -> None:
+async def test_the_crd_accepts_a_valid_spec(client: Client, namespace: str, case: Case) -> None:
     await sent(client, namespace, case)
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-async def test_refused(client: Client, namespace: str, case: Case) -> None:
+async def test_the_crd_refuses_an_invalid_spec_at_its_field(
+    client: Client, namespace: str, case: Case
+) -> None:
     with pytest.raises(Invalid) as caught:
         await sent(client, namespace, case)
     causes = caught.value.causes
@@ -72,7 +74,7 @@ async def test_refused(client: Client, namespace: str, case: Case) -> None:
     ), causes
 
 
-async def test_a_whole_status_is_stored_as_it_is(client: Client, namespace: str) -> None:
+async def test_every_status_field_of_the_model_is_stored(client: Client, namespace: str) -> None:
     """The schema names every field of the model; a field that it did not know would be dropped."""
     status: dict[str, Any] = {
         "observedGeneration": 1,
@@ -149,7 +151,9 @@ async def test_kubectl_explains_the_fields(client: Client, cluster: Cluster) -> 
     assert "Ready pods that a group needs to be available" in out
 
 
-async def test_several_install_at_once_and_again(client: Client) -> None:
+async def test_several_installs_at_once_succeed_and_another_one_writes_nothing(
+    client: Client,
+) -> None:
     await asyncio.gather(*(install(client) for _ in range(4)))
     before = await client.get(CRDS, NAME)
     await install(client)
@@ -157,7 +161,7 @@ async def test_several_install_at_once_and_again(client: Client) -> None:
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
-async def test_a_definition_of_somebody_else_is_left_alone(client: Client) -> None:
+async def test_install_does_not_overwrite_a_definition_with_other_versions(client: Client) -> None:
     before = await client.get(CRDS, NAME)
     foreign = msgspec.json.decode(msgspec.json.encode(before))
     version = dict(foreign["spec"]["versions"][0], name="v1beta1", served=True, storage=False)

@@ -70,7 +70,9 @@ def test_a_drain_takes_one_group_at_a_time_with_intact_and_several_without(tmp_p
     assert not left(tmp_path)
 
 
-def test_a_native_budget_holds_groups_as_well(tmp_path: Path) -> None:
+def test_a_drain_under_a_native_budget_takes_one_group_at_a_time_with_intact_only(
+    tmp_path: Path,
+) -> None:
     with demo(tmp_path, "pdb", "--json") as process:
         output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
@@ -100,7 +102,7 @@ def test_ctrl_c_in_the_middle_of_a_drain_leaves_nothing(tmp_path: Path) -> None:
     assert not left(tmp_path)
 
 
-def test_keep_holds_until_ctrl_c(tmp_path: Path) -> None:
+def test_keep_holds_the_cluster_until_ctrl_c(tmp_path: Path) -> None:
     with demo(tmp_path, "--keep") as process:
         assert process.stdout is not None
         words: list[str] = []
@@ -145,11 +147,11 @@ def pod(name: str, *, ready: bool = True, node: str = "node-0", going: bool = Fa
         (pod("a-0", ready=False, node=""), PodState.PENDING),
     ],
 )
-def test_the_state_of_a_pod(seen: Pod, state: PodState) -> None:
+def test_a_pod_is_ready_not_ready_terminating_or_pending(seen: Pod, state: PodState) -> None:
     assert state_of(seen) is state
 
 
-def test_the_worst_moment_counts_also_when_it_has_passed() -> None:
+def test_the_worst_moment_is_kept_after_it_has_passed() -> None:
     down = GroupsDown(["a", "b"], "shard", need=1)
     a, b = pod("a-0"), pod("b-0")
     down.observe(None, a)
@@ -162,7 +164,7 @@ def test_the_worst_moment_counts_also_when_it_has_passed() -> None:
     assert (down.now, down.worst, down.events) == (["a"], 2, 3)
 
 
-def test_the_view() -> None:
+def test_the_picture_shows_groups_by_node_the_budget_and_the_last_refusal() -> None:
     picture = Picture(
         title="kubectl drain node-0",
         seconds=3.25,

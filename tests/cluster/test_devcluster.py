@@ -73,7 +73,7 @@ def test_the_session_cluster_has_everything(cluster: Cluster) -> None:
     assert cluster.kubeconfig.stat().st_mode & 0o077 == 0
 
 
-def test_up_status_kubectl_down(data_dir: Path) -> None:
+def test_the_commands_up_status_kubectl_and_down(data_dir: Path) -> None:
     here = f"--data-dir={data_dir}"
     options = [
         *("--nodes=2", "--without=kube-scheduler"),
@@ -214,7 +214,7 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) ->
         Cluster(**arguments)
 
 
-def test_a_directory_of_someone_else_is_refused(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
     with pytest.raises(DevclusterError, match="not a devcluster's"):

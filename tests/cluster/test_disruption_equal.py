@@ -227,7 +227,7 @@ class Comparison:
         return f"{problem}: {what}\nafter\n" + "\n".join(self.course[-12:])
 
 
-async def test_every_budget_shows_the_same() -> None:
+async def test_budgets_show_the_same_under_both_disruption_controllers() -> None:
     async with stands() as (stock, ours):
         script = Script(SEED)
         comparison = Comparison(stock, ours)

@@ -78,7 +78,7 @@ async def is_going(ns: NamespaceUnderTest, name: str) -> bool:
 
 
 @pytest.mark.parametrize("version", ["policy/v1", "policy/v1beta1", ""])
-async def test_bodies_of_all_versions(
+async def test_eviction_bodies_of_all_versions_are_decided_alike(
     ns: NamespaceUnderTest, protect: Protected, version: str
 ) -> None:
     await protect(2)
@@ -89,13 +89,15 @@ async def test_bodies_of_all_versions(
     assert not await is_going(ns, "b")
 
 
-async def test_another_version_is_refused(ns: NamespaceUnderTest, protect: Protected) -> None:
+async def test_an_eviction_of_an_unknown_version_is_refused(
+    ns: NamespaceUnderTest, protect: Protected
+) -> None:
     await protect(2)
     assert (await post(ns, "a", "policy/v7")).code == 400
     assert not await is_going(ns, "a")
 
 
-async def test_another_name_in_the_body_is_refused(
+async def test_an_eviction_with_another_name_in_the_body_is_refused(
     ns: NamespaceUnderTest, protect: Protected
 ) -> None:
     await protect(2)
@@ -106,7 +108,7 @@ async def test_another_name_in_the_body_is_refused(
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "PUT", "DELETE"])
-async def test_only_post_is_allowed(
+async def test_the_eviction_subresource_allows_only_post(
     ns: NamespaceUnderTest, protect: Protected, method: str
 ) -> None:
     await protect(2)
@@ -115,19 +117,23 @@ async def test_only_post_is_allowed(
     assert answer.code == 405
 
 
-async def test_a_pod_that_is_not_there(ns: NamespaceUnderTest, protect: Protected) -> None:
+async def test_the_eviction_of_an_unknown_pod_is_not_found(
+    ns: NamespaceUnderTest, protect: Protected
+) -> None:
     await protect(2)
     assert (await ns.evict("z")).code == 404
 
 
-async def test_a_precondition_that_holds(ns: NamespaceUnderTest, protect: Protected) -> None:
+async def test_an_eviction_whose_precondition_holds_is_admitted(
+    ns: NamespaceUnderTest, protect: Protected
+) -> None:
     await protect(2)
     uid = (await ns.get("a"))["metadata"]["uid"]
     assert (await ns.evict("a", preconditions={"uid": uid})).code == 201
 
 
 @pytest.mark.parametrize("key", ["uid", "resourceVersion"])
-async def test_a_precondition_that_does_not_hold(
+async def test_an_eviction_whose_precondition_fails_conflicts(
     ns: NamespaceUnderTest, protect: Protected, key: str
 ) -> None:
     await protect(2)
@@ -137,7 +143,7 @@ async def test_a_precondition_that_does_not_hold(
 
 
 @pytest.mark.parametrize("where", ["query", "body", "both"])
-async def test_a_dry_run_changes_nothing(
+async def test_a_dry_run_of_an_eviction_spends_nothing(
     ns: NamespaceUnderTest, protect: Protected, where: str
 ) -> None:
     await protect(2)
@@ -151,7 +157,7 @@ async def test_a_dry_run_changes_nothing(
 
 
 @pytest.mark.parametrize("where", ["query", "body"])
-async def test_a_dry_run_is_denied_as_the_real_one(
+async def test_a_dry_run_of_an_eviction_is_denied_by_a_spent_budget(
     ns: NamespaceUnderTest, protect: Protected, where: str
 ) -> None:
     await protect(3)
@@ -161,7 +167,9 @@ async def test_a_dry_run_is_denied_as_the_real_one(
     assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
 
 
-async def test_grace_is_that_of_the_request(ns: NamespaceUnderTest, protect: Protected) -> None:
+async def test_the_grace_period_of_an_eviction_is_that_of_the_request(
+    ns: NamespaceUnderTest, protect: Protected
+) -> None:
     await protect(2)
     slow = {"devcluster.intact.dev/termination-delay": "30s"}
     await ns.annotate("a", dict(slow))

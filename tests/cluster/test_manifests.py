@@ -99,7 +99,7 @@ def until_available(kubectl: Kubectl, home: str) -> None:
     wait_for(available, "two replicas of Intact", timeout=120)
 
 
-def test_all_is_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None:
+def test_the_manifests_are_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None:
     # Two pods that Pod Security lets in at its strictest.
     until_available(kubectl, home)
     default = ("serviceaccount", "default", "-n", home)
@@ -115,7 +115,7 @@ def test_all_is_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None
     ]
 
 
-def test_it_can_be_applied_again(kubectl: Kubectl, home: str) -> None:
+def test_the_manifests_can_be_applied_again_without_a_change(kubectl: Kubectl, home: str) -> None:
     text = intact("manifests", "--namespace", home, "--image", "example.test/intact:1")
     kubectl("apply", "-f", "-", "--dry-run=server", stdin=text)
     kubectl("apply", "-f", "-", stdin=text)
@@ -129,7 +129,7 @@ def bind() -> Iterator[str]:
     ports.release()
 
 
-async def test_with_these_rights_it_runs(
+async def test_intact_run_works_with_the_rights_of_the_manifests(
     cluster: Cluster, kubectl: Kubectl, home: str, namespace: str, tmp_path: Path, bind: str
 ) -> None:
     """`intact run` as the ServiceAccount counts a budget and gates its namespace."""
@@ -158,7 +158,7 @@ async def test_with_these_rights_it_runs(
 ALLOWED_NOW = "jsonpath={.status.unavailableAllowed}"
 
 
-def test_image_and_replicas(kubectl: Kubectl) -> None:
+def test_options_set_the_image_and_the_replicas(kubectl: Kubectl) -> None:
     text = intact("manifests", "--image", "example.test/other:2", "--replicas", "3")
     documents = [msgspec.yaml.decode(each) for each in text.split("---\n")]
     [deployment] = [each for each in documents if each["kind"] == "Deployment"]
@@ -213,7 +213,9 @@ REFUSED = [
 ]
 
 
-async def test_the_operator_may_do_what_it_needs_and_no_more(cluster: Cluster, home: str) -> None:
+async def test_the_service_account_may_do_what_it_needs_and_no_more(
+    cluster: Cluster, home: str
+) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
         wrong = [one for one in ALLOWED if not await may(client, home, *one)]
         assert wrong == []
@@ -221,7 +223,7 @@ async def test_the_operator_may_do_what_it_needs_and_no_more(cluster: Cluster, h
         assert too_much == []
 
 
-async def test_a_kind_of_owners_is_added_by_a_role_with_the_label(
+async def test_a_cluster_role_with_the_label_adds_a_kind_of_owners(
     cluster: Cluster, kubectl: Kubectl, home: str
 ) -> None:
     rule = {"apiGroups": ["apps.kruise.io"], "resources": ["clonesets"], "verbs": READ}
@@ -305,7 +307,7 @@ def test_uninstall_removes_budgets_when_asked(
     wait_for(lambda: kubectl.names("crd", CRD) == [], "the end of the CRD")
 
 
-def test_uninstall_from_nowhere_is_one_line(tmp_path: Path) -> None:
+def test_uninstall_without_a_kubeconfig_fails_with_one_line(tmp_path: Path) -> None:
     ran = subprocess.run(
         [
             *(Path(sys.executable).with_name("intact"), "uninstall"),

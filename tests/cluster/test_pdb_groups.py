@@ -30,7 +30,9 @@ def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithInt
     return cluster_with_pod_groups
 
 
-async def test_the_e2e_plan_of_the_kep(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_drain_takes_one_of_two_groups_as_in_the_e2e_plan_of_the_kep(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     need = await groups.red_and_blue()
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=1, healthy=2)
@@ -68,7 +70,7 @@ async def seen_down(watched: Watched, need: dict[str, int]) -> set[str]:
     return groups_down(watched.states[-1], "group", need)
 
 
-async def test_story_1_ten_groups_of_which_nine_stay(
+async def test_story_1_evictions_cost_groups_and_surplus_pods_are_free(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.workload(need=8)
@@ -98,7 +100,9 @@ async def test_story_1_ten_groups_of_which_nine_stay(
     assert (await ns.evict("g0-3")).code == 201
 
 
-async def test_story_3_pods_without_a_reference(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_story_3_pods_without_a_workload_reference_are_not_evicted(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     await ns.pods("a", "b", labels=groups.labels)
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=0, healthy=0, disruptions_allowed=0)
@@ -121,7 +125,9 @@ async def test_story_3_pods_without_a_reference(ns: NamespaceUnderTest, groups: 
     assert (await ns.evict("red-0")).code == 201
 
 
-async def test_a_group_that_is_not_defined(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_group_without_its_pod_group_object_is_not_evicted(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     await groups.pods_of("red", spread("red", 2, "node-0"))
     await groups.budget(scope="PodGroup", minAvailable=0)
     found = await groups.counted(allowed=0, disruptions_allowed=0)
@@ -136,7 +142,9 @@ async def test_a_group_that_is_not_defined(ns: NamespaceUnderTest, groups: Group
     assert (await ns.evict("red-0")).code == 201
 
 
-async def test_groups_of_a_leader_worker_set(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_drain_takes_one_group_of_a_leader_worker_set(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     need = {}
     for number in range(4):
         name = f"key{number}"
@@ -173,7 +181,7 @@ async def test_several_workloads_are_summed_with_a_warning(groups: Groups) -> No
     assert message.endswith("one, two")
 
 
-async def test_a_label_key_and_numbers_by_annotation(
+async def test_annotations_set_the_group_label_key_the_need_and_the_total(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     for name in ("a", "b"):
@@ -205,7 +213,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("labels", "annotations", "field"), BAD, ids=lambda each: str(each)[:20])
-async def test_bad_values_are_refused(
+async def test_bad_labels_and_annotations_are_refused_on_budgets_in_groups_only(
     ns: NamespaceUnderTest,
     groups: Groups,
     labels: dict[str, str],
@@ -230,7 +238,7 @@ async def test_bad_values_are_refused(
         assert code == 0, said
 
 
-async def test_without_the_label_the_budget_is_the_stock_controllers_again(
+async def test_without_the_label_the_stock_controller_counts_the_budget_again(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.red_or_blue()
@@ -252,7 +260,9 @@ async def test_without_the_label_the_budget_is_the_stock_controllers_again(
     await groups.counted(allowed=0, healthy=0)
 
 
-async def test_not_ready_pods_as_the_policy_says(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_pods_that_are_not_ready_are_evicted_as_the_policy_says(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     await groups.group("red", need=2, pods=2, workload="")
     await groups.budget(minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
     await groups.counted(allowed=0, healthy=1)
@@ -265,7 +275,7 @@ async def test_not_ready_pods_as_the_policy_says(ns: NamespaceUnderTest, groups:
     assert (await ns.evict("red-1")).code == 429
 
 
-async def test_a_pod_of_two_budgets_is_the_servers_business(
+async def test_the_api_server_refuses_a_pod_of_two_budgets_and_spends_none(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.red_and_blue()
@@ -281,7 +291,7 @@ async def test_a_pod_of_two_budgets_is_the_servers_business(
     assert "annotations" not in stock["metadata"]
 
 
-async def test_the_stock_controller_and_ours_come_to_rest(
+async def test_the_stock_controller_and_ours_do_not_write_against_each_other(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.red_or_blue()

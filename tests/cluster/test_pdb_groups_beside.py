@@ -19,7 +19,9 @@ def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithInt
 
 
 @pytest.mark.parametrize("where", ["query", "body"])
-async def test_a_dry_run_spends_nothing(ns: NamespaceUnderTest, groups: Groups, where: str) -> None:
+async def test_a_dry_run_of_an_eviction_spends_no_group(
+    ns: NamespaceUnderTest, groups: Groups, where: str
+) -> None:
     before = await groups.red_or_blue()
     asked = {"dry_run": "All"} if where == "query" else {"dryRun": ["All"]}
     for name in ("red-0", "blue-0"):
@@ -32,7 +34,7 @@ async def test_a_dry_run_spends_nothing(ns: NamespaceUnderTest, groups: Groups, 
     assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
 
 
-async def test_a_drain_that_is_a_dry_run(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_dry_run_of_a_drain_spends_no_group(ns: NamespaceUnderTest, groups: Groups) -> None:
     before = await groups.red_or_blue()
     async with ns.drain("node-0", "--dry-run=server") as drain:
         assert await drain.ended() == 0, drain.said
@@ -40,7 +42,7 @@ async def test_a_drain_that_is_a_dry_run(ns: NamespaceUnderTest, groups: Groups)
     assert (await groups.stored()).metadata.resource_version == before.metadata.resource_version
 
 
-async def test_bodies_and_preconditions_of_the_eviction_api(
+async def test_an_eviction_refused_by_a_precondition_gives_its_group_back(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.red_or_blue()
@@ -60,7 +62,9 @@ async def test_bodies_and_preconditions_of_the_eviction_api(
     assert (await ns.evict("blue-0")).code == 429
 
 
-async def test_the_same_pod_twice_costs_once(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_repeated_evictions_of_one_pod_cost_one_group(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     await groups.red_and_blue()
     await groups.group("green", need=3, pods=3, nodes=("node-2",))
     await groups.budget(minAvailable=1)
@@ -70,7 +74,7 @@ async def test_the_same_pod_twice_costs_once(ns: NamespaceUnderTest, groups: Gro
     await groups.counted(allowed=1, healthy=2)
 
 
-async def test_beside_a_pod_unavailable_budget_both_hold(
+async def test_a_pod_of_a_native_and_a_pod_unavailable_budget_needs_both(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.red_and_blue()
@@ -92,7 +96,7 @@ async def test_beside_a_pod_unavailable_budget_both_hold(
     assert "red-1" not in found.status.disrupted_pods
 
 
-async def test_other_writers_of_the_status_change_nothing(
+async def test_status_writes_of_other_clients_are_undone(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     before = await groups.red_or_blue()
@@ -116,7 +120,7 @@ async def test_other_writers_of_the_status_change_nothing(
     assert found.status.disruptions_allowed == 3
 
 
-async def test_a_bad_value_that_slipped_in_closes_the_budget(
+async def test_a_bad_annotation_that_bypassed_validation_closes_the_budget(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.red_and_blue()
@@ -142,7 +146,9 @@ async def test_a_bad_value_that_slipped_in_closes_the_budget(
     assert metrics['workqueue_adds_total{name="disruption"}'] > 1
 
 
-async def test_a_ledger_is_of_its_own_budget_only(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_ledger_copied_from_another_budget_is_ignored(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     """As `kubectl get -o yaml` and `apply` would make it."""
     first = await groups.red_or_blue()
     await ns.client.delete(PDBS, "llm", ns.name)

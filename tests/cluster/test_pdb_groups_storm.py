@@ -44,7 +44,7 @@ def worst(watched: Watched, need: dict[str, int]) -> int:
     return max(len(groups_down(state, "group", need)) for state in watched.states)
 
 
-async def test_fifty_evictions_at_once_through_two_replicas(
+async def test_fifty_repeated_evictions_through_two_operators_take_two_groups_at_a_time(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     need = await made(ns, groups, GROUPS)
@@ -99,7 +99,9 @@ async def test_fifty_evictions_at_once_through_two_replicas(
         assert operator.metrics()["intact_gate_decision_seconds_count"] > before
 
 
-async def test_all_at_once_and_once_only(ns: NamespaceUnderTest, groups: Groups) -> None:
+async def test_fifty_evictions_at_once_take_exactly_two_groups(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     """Nothing comes back: what is admitted of fifty is two groups, and nothing of a third."""
     for number in range(GROUPS):
         await groups.group(f"g{number}", need=SIZE, pods=SIZE, workload="")
@@ -125,7 +127,7 @@ async def all_pods(ns: NamespaceUnderTest) -> list[Json]:
     return list((await ns.client.list(PODS, ns.name)).items)
 
 
-async def test_a_drain_goes_one_group_at_a_time_while_replicas_die(
+async def test_a_drain_takes_one_group_at_a_time_while_operators_die(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     need = await made(ns, groups, 4, 6)
@@ -147,7 +149,7 @@ async def test_a_drain_goes_one_group_at_a_time_while_replicas_die(
     assert await ns.on_node("node-0") == []
 
 
-async def test_with_all_replicas_down_only_labelled_budgets_hold(
+async def test_with_all_operators_down_only_labelled_budgets_refuse(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.workload(need=2)

@@ -87,7 +87,9 @@ async def scalable(ns: NamespaceUnderTest, resource: Resource[Any]) -> None:
     await eventually(look, bool, f"{resource.full_name} to be served")
 
 
-async def test_a_deployment_by_selector(ns: NamespaceUnderTest) -> None:
+async def test_a_budget_by_selector_counts_by_the_scale_of_a_deployment(
+    ns: NamespaceUnderTest,
+) -> None:
     await ns.create(DEPLOYMENTS, deployment("web", replicas=3))
     await ns.running(3)
     await ns.budget(selecting(maxUnavailable="30%"), total_replicas=3, unavailable_allowed=1)
@@ -100,7 +102,9 @@ async def test_a_deployment_by_selector(ns: NamespaceUnderTest) -> None:
     [DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, REPLICATION_CONTROLLERS],
     ids=lambda r: r.kind,
 )
-async def test_a_workload_by_target(ns: NamespaceUnderTest, resource: Resource[Any]) -> None:
+async def test_a_budget_by_target_counts_the_pods_of_its_workload_only(
+    ns: NamespaceUnderTest, resource: Resource[Any]
+) -> None:
     body = workload("web", 3)
     if resource is REPLICATION_CONTROLLERS:
         body["spec"]["selector"] = {"app": "web"}
@@ -115,7 +119,9 @@ async def test_a_workload_by_target(ns: NamespaceUnderTest, resource: Resource[A
     await ns.counted(total_replicas=3, current_available=3, unavailable_allowed=1)
 
 
-async def test_the_custom_owner_of_a_replica_set_by_target(ns: NamespaceUnderTest) -> None:
+async def test_a_budget_by_target_counts_by_a_custom_owner_of_a_replica_set(
+    ns: NamespaceUnderTest,
+) -> None:
     await scalable(ns, ROLLOUTS)
     rollout = await ns.create(
         ROLLOUTS,
@@ -137,7 +143,9 @@ async def test_the_custom_owner_of_a_replica_set_by_target(ns: NamespaceUnderTes
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
-async def test_a_leader_worker_set_in_groups(ns: NamespaceUnderTest, by_name: bool) -> None:
+async def test_a_budget_in_groups_counts_by_the_scale_of_a_leader_worker_set(
+    ns: NamespaceUnderTest, by_name: bool
+) -> None:
     """As its controller makes it: leaders of one StatefulSet, and for each of them a StatefulSet of
     workers, owned by the leader's pod."""
     await scalable(ns, LEADER_WORKER_SETS)
@@ -178,7 +186,7 @@ async def test_a_leader_worker_set_in_groups(ns: NamespaceUnderTest, by_name: bo
     assert (await ns.delete("llm-0-w-0")).code == 200
 
 
-async def test_daemon_set_pods_count_as_what_is_there(ns: NamespaceUnderTest) -> None:
+async def test_the_total_of_daemon_set_pods_is_the_number_of_pods(ns: NamespaceUnderTest) -> None:
     body = workload("agent", 0)
     del body["spec"]["replicas"]
     await ns.create(DAEMON_SETS, body)
@@ -191,7 +199,7 @@ async def test_daemon_set_pods_count_as_what_is_there(ns: NamespaceUnderTest) ->
     assert (await ns.delete(third)).code == 200
 
 
-async def test_a_total_by_annotation_stands_before_the_scale(ns: NamespaceUnderTest) -> None:
+async def test_a_total_by_annotation_overrides_the_scale(ns: NamespaceUnderTest) -> None:
     await ns.create(DEPLOYMENTS, deployment("web", replicas=2))
     await ns.running(2)
     await ns.budget(
@@ -232,7 +240,7 @@ async def test_a_budget_protects_pods_that_were_there_before_it(ns: NamespaceUnd
     assert (await ns.delete("a")).code == 429
 
 
-async def test_another_budget_takes_over(ns: NamespaceUnderTest) -> None:
+async def test_a_new_budget_protects_the_pods_of_a_deleted_one(ns: NamespaceUnderTest) -> None:
     await ns.pods("a", "b", "c", labels={"app": "web"})
     await ns.budget(selecting(maxUnavailable=0), "one", total_replicas=3)
     assert (await ns.delete("a")).code == 429
@@ -246,7 +254,7 @@ async def test_another_budget_takes_over(ns: NamespaceUnderTest) -> None:
     assert (await ns.delete("b")).code == 429
 
 
-async def test_a_group_that_has_gone_is_still_missing(ns: NamespaceUnderTest) -> None:
+async def test_a_group_whose_pods_are_gone_counts_as_unavailable(ns: NamespaceUnderTest) -> None:
     for name in ("x", "y"):
         body = stateful(workload(name, 2, tier="llm", shard=name))
         body["spec"]["updateStrategy"] = {"type": "OnDelete"}
@@ -323,7 +331,7 @@ async def test_a_deleted_workload_releases_its_pods(ns: NamespaceUnderTest) -> N
     await ns.until("no pods", lambda pods: not pods)
 
 
-async def test_a_deleted_namespace_goes(ns: NamespaceUnderTest) -> None:
+async def test_a_namespace_with_a_spent_budget_can_be_deleted(ns: NamespaceUnderTest) -> None:
     await ns.create(DEPLOYMENTS, deployment("web", replicas=3))
     await ns.pods("bare", labels={"app": "web"})
     await ns.running(4)

@@ -11,7 +11,7 @@ from tests.support.objects import DEPLOYMENTS, PODS, deployment, pod
 REFUSED = 'failed calling webhook "{}.gate.intact.dev"'
 
 
-async def test_without_a_budget_nothing_is_different(
+async def test_pods_without_a_budget_are_changed_and_deleted_while_intact_is_down(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     intact_cluster.stop()
@@ -28,7 +28,7 @@ async def test_without_a_budget_nothing_is_different(
     await ns.running(1)
 
 
-async def test_under_a_budget_pods_are_held_and_all_else_goes_on(
+async def test_only_disruptions_of_protected_pods_are_refused_while_intact_is_down(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     labels = {"app": "web", "test": ns.name}

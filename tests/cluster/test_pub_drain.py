@@ -73,7 +73,7 @@ async def test_a_drain_takes_one_group_at_a_time(ns: NamespaceUnderTest) -> None
 
 
 @pytest.mark.parametrize("victim", ["gate", "leader"])
-async def test_a_drain_survives_the_death_of_a_replica(
+async def test_a_drain_survives_the_death_of_an_operator(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, victim: str
 ) -> None:
     need = await shards(ns, 2)
@@ -88,7 +88,7 @@ async def test_a_drain_survives_the_death_of_a_replica(
     check(watched, need)
 
 
-async def test_a_storm_of_evictions_survives_the_death_of_a_replica(
+async def test_a_storm_of_evictions_survives_the_death_of_an_operator(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     body = deployment("web", replicas=12)
@@ -134,7 +134,7 @@ async def test_a_spent_budget_makes_a_drain_wait_and_say_why(ns: NamespaceUnderT
     assert "pod/here evicted" in drain.said
 
 
-async def test_a_hundred_parallel_deletes_through_two_gates(
+async def test_a_hundred_parallel_deletes_through_two_gates_spend_exactly_the_budget(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     # Replacements find no node: what went stays away, for as long as the test wants.

@@ -174,7 +174,7 @@ async def test_the_unavailable_label_costs_a_unit_for_as_long_as_it_stands(
     assert (await ns.change("b", {"metadata": {"labels": {LABEL: "x"}}})).code == 200
 
 
-async def test_what_cannot_disrupt_is_free(ns: NamespaceUnderTest) -> None:
+async def test_updates_that_cannot_disrupt_a_pod_are_allowed(ns: NamespaceUnderTest) -> None:
     body = pod("a", node="node-0", labels=WEB)
     sidecar = {"name": "side", "image": "registry.example/side:1", "restartPolicy": "Always"}
     body["spec"]["initContainers"] = [sidecar]
@@ -195,7 +195,7 @@ async def test_what_cannot_disrupt_is_free(ns: NamespaceUnderTest) -> None:
     assert (await ns.change("a", {"spec": updated})).code == 429
 
 
-async def test_a_pod_that_serves_nothing_is_free(ns: NamespaceUnderTest) -> None:
+async def test_failed_and_unready_pods_may_go_under_a_spent_budget(ns: NamespaceUnderTest) -> None:
     await ns.pods("a", "done", labels=WEB)
     await ns.pods("broken", labels=WEB, annotations={UNREADY: "true"})
     await ns.budget(NONE, total_replicas=3)
@@ -207,7 +207,7 @@ async def test_a_pod_that_serves_nothing_is_free(ns: NamespaceUnderTest) -> None
     assert (await ns.delete("a")).code == 429
 
 
-async def test_an_exempt_pod_is_free(ns: NamespaceUnderTest) -> None:
+async def test_an_exempt_pod_may_go_under_a_spent_budget(ns: NamespaceUnderTest) -> None:
     await ns.pods("a", labels=WEB, annotations={"pub.kruise.io/no-protect": "true"})
     await ns.pods("b", labels=WEB)
     await ns.budget(NONE, total_replicas=2)
@@ -227,7 +227,7 @@ async def test_an_exempt_pod_is_free(ns: NamespaceUnderTest) -> None:
     assert answer.code == 429
 
 
-async def test_only_protected_operations_are_held(ns: NamespaceUnderTest) -> None:
+async def test_only_the_protected_operations_are_denied(ns: NamespaceUnderTest) -> None:
     await ns.pods("a", "b", labels=WEB)
     await ns.budget(
         NONE, annotations={"kruise.io/pub-protect-operations": "EVICT,UPDATE"}, total_replicas=2
@@ -238,7 +238,7 @@ async def test_only_protected_operations_are_held(ns: NamespaceUnderTest) -> Non
 
 
 @pytest.mark.parametrize(("policy", "code"), [("RestartContainer", 429), ("NotRequired", 200)])
-async def test_a_resize_is_held_where_it_restarts_a_container(
+async def test_a_resize_is_denied_if_it_restarts_a_container(
     ns: NamespaceUnderTest, policy: str, code: int
 ) -> None:
     resources = {"requests": {"cpu": "100m"}, "limits": {"cpu": "200m"}}
@@ -298,7 +298,9 @@ def stateful_set(name: str, replicas: int, **labels: str) -> Json:
     }
 
 
-async def test_a_surplus_pod_is_free_and_then_the_group_is_held(ns: NamespaceUnderTest) -> None:
+async def test_a_surplus_pod_may_go_and_the_next_pod_of_its_group_may_not(
+    ns: NamespaceUnderTest,
+) -> None:
     for group in ("x", "y"):
         names = [f"{group}-{number}" for number in range(3)]
         await ns.pods(*names, labels=WEB | {"shard": group})
@@ -313,7 +315,7 @@ async def test_a_surplus_pod_is_free_and_then_the_group_is_held(ns: NamespaceUnd
     await ns.counted(current_available=2, unavailable_allowed=0)
 
 
-async def test_the_rest_of_a_broken_group_is_free(ns: NamespaceUnderTest) -> None:
+async def test_the_rest_of_a_broken_group_may_go(ns: NamespaceUnderTest) -> None:
     for group in ("x", "y"):
         names = [f"{group}-{number}" for number in range(3)]
         await ns.pods(*names, labels=WEB | {"shard": group})
@@ -327,7 +329,7 @@ async def test_the_rest_of_a_broken_group_is_free(ns: NamespaceUnderTest) -> Non
         assert (await ns.delete("y-0")).code == 429
 
 
-async def test_both_of_two_budgets_must_allow(ns: NamespaceUnderTest) -> None:
+async def test_each_of_two_budgets_of_a_pod_must_allow(ns: NamespaceUnderTest) -> None:
     await ns.pods("a", "b", labels=WEB | {"tier": "front"})
     await ns.pods("c", labels={"tier": "front"})
     await ns.budget(ONE, "wide", unavailable_allowed=1)
@@ -347,7 +349,7 @@ async def test_both_of_two_budgets_must_allow(ns: NamespaceUnderTest) -> None:
     assert (await ns.delete("c")).code == 200
 
 
-async def test_warn_allows_with_a_warning(ns: NamespaceUnderTest) -> None:
+async def test_warn_enforcement_allows_with_a_warning(ns: NamespaceUnderTest) -> None:
     await ns.pods("a", labels=WEB)
     await ns.budget(NONE, annotations={"intact.dev/enforcement": "Warn"}, total_replicas=1)
     code, said = await ns.kubectl("delete", "pod", "a", "--wait=false")
@@ -356,7 +358,7 @@ async def test_warn_allows_with_a_warning(ns: NamespaceUnderTest) -> None:
     assert "Pod a cannot go now: budget budget has 1 of 1 pods available" in said
 
 
-async def test_audit_allows_and_records(
+async def test_audit_enforcement_allows_and_records_the_denial(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     await ns.pods("a", labels=WEB)
@@ -372,7 +374,7 @@ async def test_audit_allows_and_records(
     assert "Pod a cannot go now" in event["message"]
 
 
-async def test_a_denial_is_seen_on_pod_and_budget_in_metrics_and_log(
+async def test_a_denial_is_shown_by_events_metrics_and_log(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     await ns.pods("a", labels=WEB)
@@ -425,7 +427,9 @@ async def test_overlapping_budgets_are_refused_as_the_proposal_says(
     assert (await create("unjudged", backend="true"))[0] == 0
 
 
-async def test_of_both_amounts_one_wins_and_the_writer_is_told(ns: NamespaceUnderTest) -> None:
+async def test_max_unavailable_wins_over_min_available_with_a_warning(
+    ns: NamespaceUnderTest,
+) -> None:
     await ns.pods(*"abc", labels=WEB)
     code, said = await ns.kubectl("create", "-f", "-", stdin=budget(ONE | {"minAvailable": 3}))
     assert code == 0, said

@@ -48,7 +48,9 @@ async def ready(ns: NamespaceUnderTest, replicas: int) -> RoleBasedGroup:
 
 
 @pytest.mark.parametrize("own", [2, None], ids=["number in the group", "number in the adapter"])
-async def test_an_autoscaler_drives_a_role(ns: NamespaceUnderTest, own: int | None) -> None:
+async def test_the_bounds_of_an_autoscaler_scale_a_role(
+    ns: NamespaceUnderTest, own: int | None
+) -> None:
     """There are no metrics here. Its bounds hold all the same."""
     await ns.create(GROUPS, group("llm", role("prefill", own), role("decode", 1)))
     await ready(ns, own or 1)
@@ -70,7 +72,9 @@ async def test_an_autoscaler_drives_a_role(ns: NamespaceUnderTest, own: int | No
     assert (await seen_by_autoscaler(ns, 3))["AbleToScale"] == "True"
 
 
-async def test_within_its_bounds_the_group_has_its_say(ns: NamespaceUnderTest) -> None:
+async def test_the_group_sets_the_replicas_within_the_bounds_of_the_autoscaler(
+    ns: NamespaceUnderTest,
+) -> None:
     await ns.create(GROUPS, group("llm", role("prefill", 2)))
     await ready(ns, 2)
     code, said = await ns.kubectl(

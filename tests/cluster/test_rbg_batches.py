@@ -97,7 +97,9 @@ def progress(found: RoleBasedGroup) -> tuple[int, int, int, list[int]]:
 
 @pytest.mark.parametrize("mode", ["Sequential", "Parallel"])
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
-async def test_each_batch_has_a_node(ns: NamespaceUnderTest, mode: str, workload: str) -> None:
+async def test_each_batch_has_a_node_of_its_own(
+    ns: NamespaceUnderTest, mode: str, workload: str
+) -> None:
     await nodes(ns, 3, 3, 3)
     await ns.create(GROUPS, six_three(ns, mode, workload))
     found = await group_settled(ns)
@@ -130,7 +132,7 @@ async def test_a_batch_that_does_not_fit_waits_and_says_so(ns: NamespaceUnderTes
     assert progress(await group_settled(ns)) == (3, 3, 3, [])
 
 
-async def test_parallel_starts_all_and_leaves_out_what_does_not_fit(
+async def test_parallel_mode_starts_all_batches_and_one_that_does_not_fit_stays_pending(
     ns: NamespaceUnderTest,
 ) -> None:
     await nodes(ns, 3, 3)
@@ -151,7 +153,7 @@ async def test_parallel_starts_all_and_leaves_out_what_does_not_fit(
 
 
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
-async def test_fewer_replicas_take_away_whole_batches_from_the_end(
+async def test_scaling_down_removes_whole_batches_from_the_end(
     ns: NamespaceUnderTest, workload: str
 ) -> None:
     await nodes(ns, 3, 3, 3)
@@ -215,7 +217,7 @@ async def test_a_rolling_update_keeps_batches_together(
     assert by_batch(await placed(ns)) == [whole(0), whole(1), whole(2)]
 
 
-async def test_only_pods_of_batches_come_to_us(
+async def test_pods_outside_batches_are_created_while_intact_is_down(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     """Others are created also while no replica is there to answer."""

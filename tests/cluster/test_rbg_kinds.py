@@ -48,7 +48,9 @@ def three_kinds() -> Json:
     )
 
 
-async def test_three_kinds_in_one_group(ns: NamespaceUnderTest) -> None:
+async def test_roles_of_three_kinds_are_made_updated_and_removed_in_one_group(
+    ns: NamespaceUnderTest,
+) -> None:
     await install_sets(ns.client)
     async with simulated_sets(ns.client, ns.name):
         await ns.create(GROUPS, three_kinds())
@@ -93,7 +95,7 @@ async def test_three_kinds_in_one_group(ns: NamespaceUnderTest) -> None:
         await eventually(lambda: names_of(ns, SETS), lambda names: not names, "it to be removed")
 
 
-async def test_three_kinds_move_in_step(ns: NamespaceUnderTest) -> None:
+async def test_roles_of_three_kinds_are_rolled_out_in_step(ns: NamespaceUnderTest) -> None:
     """Under one plan, each by its own means; the LeaderWorkerSet by its partition."""
     body = three_kinds()
     sizes = {"prefill": 6, "router": 3, "decode": 3}
@@ -142,7 +144,7 @@ async def test_three_kinds_move_in_step(ns: NamespaceUnderTest) -> None:
         await eventually(revisions, lambda found: found == old, f"the revisions {old} only")
 
 
-async def test_a_role_may_depend_on_a_set_whose_controller_does_not_say_what_it_has_seen(
+async def test_a_role_may_depend_on_a_set_without_an_observed_generation(
     ns: NamespaceUnderTest,
 ) -> None:
     body = three_kinds()
@@ -153,7 +155,7 @@ async def test_a_role_may_depend_on_a_set_whose_controller_does_not_say_what_it_
         await group_settled(ns)
 
 
-async def test_a_role_waits_quietly_for_its_kind(
+async def test_a_role_waits_for_the_crd_of_its_kind_while_other_roles_go_on(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     await ns.create(GROUPS, three_kinds())

@@ -76,7 +76,7 @@ async def test_a_group_becomes_workloads_services_and_addresses(ns: NamespaceUnd
     assert said.splitlines()[1].split()[:3] == ["llm", "3/3", "3/3"]
 
 
-async def test_at_rest_nothing_is_written(
+async def test_nothing_is_written_while_the_group_is_at_rest(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     await ns.create(GROUPS, group("llm", role("prefill", 2), role("router", **kind("Deployment"))))
@@ -124,7 +124,7 @@ async def _versions(ns: NamespaceUnderTest) -> dict[str, str]:
     return found
 
 
-async def test_foreign_edits_are_repaired_and_others_fields_are_left(
+async def test_edits_of_owned_fields_are_undone_and_fields_of_others_are_kept(
     ns: NamespaceUnderTest,
 ) -> None:
     decode = role("decode", 1, servicePorts=[{"name": "http", "port": 80}])
@@ -188,7 +188,7 @@ def _is_as_wanted(found: Json) -> bool:
     )
 
 
-async def test_what_is_deleted_comes_back_and_goes_with_the_group(
+async def test_a_deleted_workload_is_created_again_and_all_objects_go_with_the_group(
     ns: NamespaceUnderTest,
 ) -> None:
     await ns.create(GROUPS, group("llm", role("prefill", 1)))
@@ -249,7 +249,7 @@ async def test_a_renamed_role_and_another_kind_leave_nothing_behind(
     await eventually(pods, lambda names: not names, "the old role's pods to be gone")
 
 
-async def test_two_quick_edits_converge(ns: NamespaceUnderTest) -> None:
+async def test_two_quick_edits_end_at_the_last_one(ns: NamespaceUnderTest) -> None:
     await ns.create(GROUPS, group("llm", role("prefill", 3), role("decode", 2)))
     await group_settled(ns)
     for image, replicas in (("engine:2", 5), ("engine:3", 2)):
@@ -272,7 +272,7 @@ async def test_two_quick_edits_converge(ns: NamespaceUnderTest) -> None:
     assert sets["metadata"]["generation"] == 1
 
 
-async def test_scaling_restarts_nobody_and_goes_both_ways(ns: NamespaceUnderTest) -> None:
+async def test_scaling_by_adapter_or_by_group_restarts_no_pod(ns: NamespaceUnderTest) -> None:
     await ns.create(GROUPS, group("llm", role("prefill", 2), role("decode", 1)))
     await group_settled(ns)
     before = {one["metadata"]["uid"] for one in await role_pods(ns, "prefill")}
@@ -328,7 +328,9 @@ async def test_roles_start_in_the_order_of_their_dependencies(ns: NamespaceUnder
     assert decode_pod["metadata"]["creationTimestamp"] >= ready["lastTransitionTime"]
 
 
-async def test_a_name_that_is_taken_is_not_taken_over(ns: NamespaceUnderTest) -> None:
+async def test_a_workload_of_another_owner_under_the_same_name_is_not_taken_over(
+    ns: NamespaceUnderTest,
+) -> None:
     mine: Json = {
         "metadata": {"name": "llm-prefill"},
         "spec": {
@@ -349,7 +351,7 @@ async def test_a_name_that_is_taken_is_not_taken_over(ns: NamespaceUnderTest) ->
     await group_settled(ns)
 
 
-async def test_a_template_that_the_server_refuses_is_told_and_holds_up_nobody(
+async def test_a_refused_template_is_reported_and_does_not_hold_up_other_roles(
     ns: NamespaceUnderTest,
 ) -> None:
     wrong = template()
@@ -366,7 +368,9 @@ async def test_a_template_that_the_server_refuses_is_told_and_holds_up_nobody(
     await group_settled(ns)
 
 
-async def test_revisions_are_of_templates_only_and_ten(ns: NamespaceUnderTest) -> None:
+async def test_only_template_changes_make_revisions_and_ten_are_kept(
+    ns: NamespaceUnderTest,
+) -> None:
     await ns.create(GROUPS, group("llm", role("prefill", 0), role("decode", 0)))
     first = (await group_settled(ns)).status.update_revision
     await change(ns, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 1}])
@@ -398,7 +402,7 @@ async def test_revisions_are_of_templates_only_and_ten(ns: NamespaceUnderTest) -
     assert len(again) == 10
 
 
-async def test_it_is_read_as_the_model_says(ns: NamespaceUnderTest) -> None:
+async def test_the_stored_group_decodes_into_the_model(ns: NamespaceUnderTest) -> None:
     await ns.create(GROUPS, group("llm", role("prefill", 1)))
     found = await ns.client.get(RBGS, "llm", ns.name)
     assert found.spec.roles[0].workload.kind == "StatefulSet"

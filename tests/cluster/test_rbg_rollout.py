@@ -89,7 +89,7 @@ async def updated(ns: NamespaceUnderTest, name: str, old: set[str]) -> list[int]
     )
 
 
-async def test_two_roles_move_in_step(ns: NamespaceUnderTest) -> None:
+async def test_two_roles_are_rolled_out_in_step(ns: NamespaceUnderTest) -> None:
     await ns.create(GROUPS, pair(40, 20))
     await group_settled(ns)
     old = await revisions(ns)
@@ -133,7 +133,9 @@ async def test_a_role_that_fails_holds_the_other_and_undo_brings_both_back(
     assert all(is_available(pod) for pod in await role_pods(ns, "decode"))
 
 
-async def test_a_stalled_rollout_goes_back_by_itself_where_asked(ns: NamespaceUnderTest) -> None:
+async def test_a_stalled_rollout_is_rolled_back_if_on_failure_says_so(
+    ns: NamespaceUnderTest,
+) -> None:
     body = pair(10, 10, progressDeadlineSeconds=5, onFailure="Rollback")
     await ns.create(GROUPS, body)
     await group_settled(ns)
@@ -164,7 +166,7 @@ async def test_a_partition_keeps_the_lowest_ordinals_old(ns: NamespaceUnderTest)
 
 
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
-async def test_a_canary_that_is_undone_leaves_nothing(
+async def test_undoing_a_canary_brings_back_the_old_revision_only(
     ns: NamespaceUnderTest, workload: str
 ) -> None:
     rules = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
@@ -183,7 +185,9 @@ async def test_a_canary_that_is_undone_leaves_nothing(
     await eventually(lambda: revisions(ns), lambda found: found == old, f"{old} only")
 
 
-async def test_scaled_paused_and_changed_again_in_the_middle(ns: NamespaceUnderTest) -> None:
+async def test_a_rollout_can_be_paused_scaled_and_replaced_by_another(
+    ns: NamespaceUnderTest,
+) -> None:
     await ns.create(GROUPS, pair(20, 10))
     await group_settled(ns)
     old = await revisions(ns)
@@ -216,7 +220,7 @@ async def test_scaled_paused_and_changed_again_in_the_middle(ns: NamespaceUnderT
         assert revision(pods[0], name) not in old[name]
 
 
-async def test_a_leader_that_dies_in_the_middle_changes_nothing(
+async def test_a_rollout_keeps_its_bounds_when_the_leader_dies(
     ns: NamespaceUnderTest, intact_cluster: ClusterWithIntact
 ) -> None:
     await ns.create(GROUPS, pair(20, 10))
@@ -230,7 +234,9 @@ async def test_a_leader_that_dies_in_the_middle_changes_nothing(
     check_bounds(course(watched, {"prefill": 20, "decode": 10}, old), skew=10, unavailable=10)
 
 
-async def test_a_deployment_and_a_stateful_set_move_in_step(ns: NamespaceUnderTest) -> None:
+async def test_a_deployment_and_a_stateful_set_are_rolled_out_in_step(
+    ns: NamespaceUnderTest,
+) -> None:
     await ns.create(GROUPS, pair(20, 10, kinds=kind("Deployment")))
     await group_settled(ns)
     assert await names_of(ns, DEPLOYMENTS) == ["llm-prefill"]
@@ -247,7 +253,7 @@ async def test_a_deployment_and_a_stateful_set_move_in_step(ns: NamespaceUnderTe
     await eventually(lambda: role_pods(ns, "prefill"), lambda pods: len(pods) == 20, "20 pods only")
 
 
-async def test_dependencies_do_not_stand_in_the_way(ns: NamespaceUnderTest) -> None:
+async def test_a_rollout_goes_on_while_a_dependency_is_not_ready(ns: NamespaceUnderTest) -> None:
     """Decode depends on prefill, which loses an old pod for good in the middle."""
     body = pair(10, 10, strategy={"maxSkew": "10%", "maxUnavailableRatio": "20%"})
     body["spec"]["roles"][1]["dependencies"] = ["prefill"]
@@ -273,7 +279,7 @@ def _in_flight(found: RoleBasedGroup) -> int:
     )
 
 
-async def test_a_budget_is_waited_for_while_a_drain_spends_it_too(
+async def test_a_rollout_and_a_drain_share_a_budget(
     ns: NamespaceUnderTest,
 ) -> None:
     """Groups of pods across both roles, of which one may be down: never two are, and both end."""
@@ -316,7 +322,7 @@ def _is_of(pod: Json, app: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ["StatefulSet", "Deployment"])
-async def test_a_native_budget_is_not_gone_past(ns: NamespaceUnderTest, name: str) -> None:
+async def test_a_rollout_keeps_a_native_budget(ns: NamespaceUnderTest, name: str) -> None:
     """Nor by the controllers of the workloads, which delete what they are let."""
     strategy = {"maxSkew": "50%", "maxUnavailableRatio": "50%"}
     await ns.create(GROUPS, pair(6, 4, kinds=kind(name), strategy=strategy))
@@ -350,7 +356,9 @@ def _has_role(pod: Json) -> bool:
     return ROLE in pod["metadata"].get("labels", {})
 
 
-async def test_an_eviction_that_fails_is_told_and_tried_again(ns: NamespaceUnderTest) -> None:
+async def test_a_failed_eviction_of_a_rollout_is_reported_and_retried(
+    ns: NamespaceUnderTest,
+) -> None:
     """The API server knows no answer for a pod of two budgets."""
     await ns.create(GROUPS, pair(4, 4, strategy={"maxUnavailableRatio": "50%"}))
     await group_settled(ns)
@@ -371,7 +379,7 @@ async def test_an_eviction_that_fails_is_told_and_tried_again(ns: NamespaceUnder
     await group_settled(ns)
 
 
-async def test_a_group_deleted_in_the_middle_leaves_nothing(ns: NamespaceUnderTest) -> None:
+async def test_a_group_deleted_during_its_rollout_leaves_nothing(ns: NamespaceUnderTest) -> None:
     await ns.create(GROUPS, pair(10, 10))
     await group_settled(ns)
     await change(ns, update("engine:2"))
@@ -381,7 +389,9 @@ async def test_a_group_deleted_in_the_middle_leaves_nothing(ns: NamespaceUnderTe
     assert await names_of(ns, STATEFUL_SETS) == []
 
 
-async def test_the_plan_of_a_group_goes_on_from_what_is_there(ns: NamespaceUnderTest) -> None:
+async def test_the_plan_command_starts_from_the_present_state_of_the_group(
+    ns: NamespaceUnderTest,
+) -> None:
     rules = {"maxSkew": "20%", "maxUnavailableRatio": "20%", "partition": "80%"}
     await ns.create(GROUPS, pair(10, 10, strategy=rules))
     await group_settled(ns)
@@ -422,7 +432,7 @@ async def native_budget(ns: NamespaceUnderTest) -> None:
 
 
 @pytest.mark.parametrize("native", [False, True], ids=["pub", "native"])
-async def test_a_budget_in_groups_lets_one_batch_be_down_for_rollout_and_drain_together(
+async def test_a_rollout_and_a_drain_take_one_batch_at_a_time_under_a_budget_in_groups(
     ns: NamespaceUnderTest, native: bool
 ) -> None:
     """Two batches, each of two prefill and one decode that serve only together, on three nodes."""

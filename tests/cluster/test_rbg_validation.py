@@ -7,12 +7,12 @@ from tests.support.rbg_objects import group, role
 from tests.support.rbg_waiting import GROUPS
 
 
-async def test_what_is_right_is_stored(ns: NamespaceUnderTest) -> None:
+async def test_valid_groups_are_accepted(ns: NamespaceUnderTest) -> None:
     for case in ACCEPTED:
         await ns.client.create(GROUPS, case.body, ns.name, dry_run=True)
 
 
-async def test_what_is_wrong_is_refused_with_its_field(ns: NamespaceUnderTest) -> None:
+async def test_invalid_groups_are_refused_at_their_field(ns: NamespaceUnderTest) -> None:
     wrong = []
     for case in REFUSED:
         try:
@@ -32,7 +32,7 @@ def _says(error: Invalid, case: Case) -> bool:
     )
 
 
-async def test_the_message_can_be_acted_on(ns: NamespaceUnderTest) -> None:
+async def test_kubectl_shows_the_field_and_the_reason_of_a_refusal(ns: NamespaceUnderTest) -> None:
     body = group("llm", role("prefill"), role("decode", dependencies=["encode"]))
     code, said = await ns.kubectl("apply", "-f", "-", stdin=body)
     assert code == 1

@@ -189,7 +189,7 @@ async def scene(cluster: Cluster) -> AsyncGenerator[Scene, None]:
             await client.delete_collection(PODS, NAMESPACE, grace_period_seconds=0)
 
 
-async def test_the_server_is_killed_and_restarted(lone_server: Cluster) -> None:
+async def test_the_store_recovers_from_a_killed_and_restarted_server(lone_server: Cluster) -> None:
     async with scene(lone_server) as now:
         for _ in range(2):
             async with now.load.going_on():
@@ -203,7 +203,9 @@ async def test_the_server_is_killed_and_restarted(lone_server: Cluster) -> None:
         assert now.reflector.stats.restarts >= 2
 
 
-async def test_the_watch_expires_by_compaction(lone_server: Cluster) -> None:
+async def test_the_store_recovers_from_a_watch_that_expired_by_compaction(
+    lone_server: Cluster,
+) -> None:
     async with scene(lone_server) as now:
         async with now.load.going_on():
             await now.load.made(100)
@@ -218,7 +220,9 @@ async def test_the_watch_expires_by_compaction(lone_server: Cluster) -> None:
         assert sum(now.witness.deleted.values()) > 100
 
 
-async def test_the_connection_is_cut_in_the_middle_of_events(lone_server: Cluster) -> None:
+async def test_the_store_recovers_from_connections_cut_in_the_middle_of_an_event(
+    lone_server: Cluster,
+) -> None:
     cuts = 25
     async with scene(lone_server) as now:
         rng = random.Random(3)
@@ -232,7 +236,7 @@ async def test_the_connection_is_cut_in_the_middle_of_events(lone_server: Cluste
         assert now.reflector.stats.lists == 1, "a cut is no reason to list again"
 
 
-async def test_a_silent_watch_is_noticed(lone_server: Cluster) -> None:
+async def test_a_silent_watch_is_restarted(lone_server: Cluster) -> None:
     async with scene(lone_server) as now:
         async with now.load.going_on():
             await now.load.made(50)
@@ -245,7 +249,7 @@ async def test_a_silent_watch_is_noticed(lone_server: Cluster) -> None:
         await now.settled()
 
 
-async def test_nothing_is_synced_before_the_whole_list_has_come(lone_server: Cluster) -> None:
+async def test_a_store_is_not_synced_before_the_whole_list_has_come(lone_server: Cluster) -> None:
     async with scene(lone_server) as now:
         now.proxy.cut_after(500_000)  # in the middle of a page
         store: Store[Pod] = Store()

@@ -251,7 +251,7 @@ TOLERATION = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerati
         pytest.param(nothing, bind, "", id="bind"),
     ],
 )
-async def test_what_reaches_the_gate(
+async def test_only_requests_that_may_disrupt_a_pod_reach_the_gate(
     cluster: Cluster, namespace: str, before: Step, step: Step, asked: str
 ) -> None:
     async with gate_in(cluster, namespace) as gate:
@@ -268,7 +268,7 @@ async def test_what_reaches_the_gate(
         assert found == ([asked] if asked else [])
 
 
-async def test_namespaces_that_are_not_gated_never_reach_it(
+async def test_requests_of_namespaces_that_are_not_gated_never_reach_the_gate(
     cluster: Cluster, namespace: str
 ) -> None:
     async with gate_in(cluster, namespace) as gate:
@@ -327,7 +327,7 @@ async def test_budgets_are_validated_when_they_are_written(
             await client.get(PUBS, "budget", namespace)
 
 
-async def test_with_intact_down_only_what_is_protected_is_refused(
+async def test_with_intact_down_only_disruptions_in_gated_namespaces_are_refused(
     cluster: Cluster, namespace: str
 ) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
@@ -414,7 +414,7 @@ async def _until_refused(gate: Gate, name: str = "p") -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_edits_are_undone(cluster: Cluster) -> None:
+async def test_edits_of_the_registration_are_undone(cluster: Cluster) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
         bundle = new_authority(datetime.now(UTC)).bundle
         wanted = validating_configuration(UrlAddress(HOST, 1), bundle)
@@ -479,7 +479,7 @@ def _trusts(found: Json, bundle: bytes) -> bool:
     return all(each["clientConfig"]["caBundle"] == wanted for each in found["webhooks"])
 
 
-async def test_what_is_right_is_not_written_again(cluster: Cluster) -> None:
+async def test_a_correct_registration_is_not_written_again(cluster: Cluster) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
         wanted = validating_configuration(
             UrlAddress(HOST, 1), new_authority(datetime.now(UTC)).bundle

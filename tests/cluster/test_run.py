@@ -38,7 +38,9 @@ def client_of(kubeconfig: Path) -> Client:
     return Client(HttpTransport(config.load(str(kubeconfig))))
 
 
-async def test_it_connects_leads_watches_and_serves(kubeconfig: Path, namespace: str) -> None:
+async def test_intact_run_connects_leads_watches_and_serves(
+    kubeconfig: Path, namespace: str
+) -> None:
     async with client_of(kubeconfig) as client, intact_run(kubeconfig) as intact:
         await intact.started()
         assert await intact.get("/healthz") == (200, "ok\n")
@@ -94,14 +96,14 @@ async def test_a_leader_that_ends_cleanly_is_replaced_at_once(kubeconfig: Path) 
         await until_leading(second, within=Timing().renew_deadline)
 
 
-async def test_a_wrong_kubeconfig_ends_it_with_one_line(tmp_path: Path) -> None:
+async def test_intact_run_with_a_missing_kubeconfig_ends_with_one_line(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     async with intact_run(path) as intact:
         assert await intact.ended() == 1
         assert intact.log == [f"Error: cannot read kubeconfig {path}: No such file or directory"]
 
 
-async def test_an_unknown_context_ends_it_with_one_line(kubeconfig: Path) -> None:
+async def test_intact_run_with_an_unknown_context_ends_with_one_line(kubeconfig: Path) -> None:
     async with intact_run(kubeconfig, "--context", "elsewhere") as intact:
         assert await intact.ended() == 1
         [line] = intact.log
@@ -109,7 +111,7 @@ async def test_an_unknown_context_ends_it_with_one_line(kubeconfig: Path) -> Non
         assert str(kubeconfig) in line
 
 
-async def test_a_port_in_use_ends_it_with_one_line(kubeconfig: Path) -> None:
+async def test_intact_run_on_a_port_in_use_ends_with_one_line(kubeconfig: Path) -> None:
     async with intact_run(kubeconfig) as one:
         await one.started()
         async with intact_run(kubeconfig, "--http-bind", one.address) as two:
@@ -117,7 +119,7 @@ async def test_a_port_in_use_ends_it_with_one_line(kubeconfig: Path) -> None:
             assert two.log == [f"Error: cannot listen on {one.address}: Address already in use"]
 
 
-async def test_budgets_in_groups_without_a_webhook_are_not_passed_over_in_silence(
+async def test_intact_run_warns_or_ends_if_budgets_in_groups_have_no_webhook(
     kubeconfig: Path,
 ) -> None:
     problem = "PodDisruptionBudgets in groups are not held: no webhook is served"
@@ -132,7 +134,7 @@ async def test_budgets_in_groups_without_a_webhook_are_not_passed_over_in_silenc
         assert "--webhook-bind" in line
 
 
-async def test_an_unreachable_server_is_waited_for(
+async def test_intact_run_waits_for_an_unreachable_server(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     direct = config.load(str(cluster.kubeconfig))
@@ -154,7 +156,7 @@ async def test_an_unreachable_server_is_waited_for(
             await intact.ready()
 
 
-async def test_a_forbidden_watch_is_seen_and_retried(
+async def test_a_forbidden_watch_is_reported_and_retried(
     cluster: Cluster, kubeconfig: Path, namespace: str, tmp_path: Path
 ) -> None:
     async with client_of(kubeconfig) as client:
@@ -181,7 +183,7 @@ async def test_a_forbidden_watch_is_seen_and_retried(
                 await client.delete(CLUSTER_ROLE_BINDINGS, namespace)
 
 
-async def test_json_log_lines(kubeconfig: Path) -> None:
+async def test_the_json_log_has_one_object_a_line(kubeconfig: Path) -> None:
     async with intact_run(kubeconfig, "--log-format", "json") as intact:
         await intact.started()
         await intact.ready()

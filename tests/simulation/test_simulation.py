@@ -55,7 +55,7 @@ def test_no_budget_is_overspent_and_every_drain_ends(seed: int | None) -> None:
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("make", [stale, asleep])
-def test_nor_where_stores_are_far_behind(make: Make, seed: int | None) -> None:
+def test_no_budget_is_overspent_where_stores_are_far_behind(make: Make, seed: int | None) -> None:
     for result in simulate_all(range(20), make) if seed is None else [simulate(seed, make)]:
         assert not isinstance(result, str), result
 
@@ -80,7 +80,7 @@ def test_a_seed_replays_exactly() -> None:
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("rule", BROKEN.values(), ids=BROKEN)
-def test_a_broken_rule_is_found(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simulation_finds_a_broken_rule(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
     rule.broken(monkeypatch)
     for seed in range(FOUND_WITHIN):
         try:

@@ -1,6 +1,6 @@
-"""What a change of readiness costs the disruption controller: Intact's, and Kubernetes' own.
+"""What a change of readiness costs the disruption controllers of Intact and of Kubernetes.
 
-Both see the same pods and the same changes, one after the other; nothing else changes anything in
+Both see the same pods and the same changes, one controller after the other. Nothing else changes
 the cluster. See docs/benchmarks.md.
 """
 
@@ -53,8 +53,8 @@ def main() -> int:
         parser.error("at least one budget and one event are needed")
     pods = min(arguments.budgets) * PODS_EACH
     if arguments.events > pods:
-        # A second change of a pod may overtake the first, and nobody knows then how it should end.
-        parser.error(f"{pods} pods can have at most {pods} changes, not {arguments.events}")
+        # A second change of a pod may overtake the first: the right end would be unknown.
+        parser.error(f"--events is {arguments.events}; with {pods} pods it may be at most {pods}")
     results: list[tuple[int, Result, Result]] = []
     try:
         for budgets in arguments.budgets:
@@ -124,7 +124,7 @@ async def measure(cluster: Cluster, budgets: int, events: int) -> tuple[Result, 
             ours = await _run(client, changes, events, events, lambda: usage(pid))
             # An operator that lost its watch and listed again has not seen every change.
             if operator.metrics()['intact_reflector_lists_total{resource="pods"}'] != 1:
-                raise BenchError("the pods were listed again in the middle of the changes")
+                raise BenchError("Intact listed the pods again during the changes")
         return ours, theirs
 
 
@@ -152,7 +152,7 @@ async def _run(
 
 
 class _Shown:
-    """What the budgets show, as a watch tells it."""
+    """What the budgets show, from a watch."""
 
     def __init__(self, client: Client) -> None:
         self.writes = 0
@@ -191,7 +191,9 @@ class _Shown:
             async with asyncio.timeout(within):
                 await self._right.wait()
         except TimeoutError:
-            raise BenchError(f"{len(self._wrong)} budgets are not as they should be") from None
+            raise BenchError(
+                f"{len(self._wrong)} budgets do not show the right number of healthy pods"
+            ) from None
         return time.monotonic()
 
 
@@ -209,7 +211,7 @@ async def _shown(client: Client) -> AsyncGenerator[_Shown, None]:
 
 
 async def _quiet(used: Callable[[], Usage]) -> None:
-    """Wait until a process has nothing to do any more: less than a tenth of a second."""
+    """Wait until a process is idle: less than 0.05 s of CPU time within a second."""
     before = used().cpu
     async with asyncio.timeout(300):
         while True:

@@ -25,7 +25,7 @@ async def create(client: Client, pods: int) -> None:
     for number in range(NAMESPACES):
         name = f"team-{number}"
         await client.create(_NAMESPACES, {"metadata": {"name": name}})
-        # What the controller manager would make; no pod is admitted without it.
+        # The controller manager would make it; without it the API server admits no pod.
         await client.create(_ACCOUNTS, {"metadata": {"name": "default"}}, name)
 
     async def one(number: int) -> None:
@@ -45,8 +45,8 @@ async def create(client: Client, pods: int) -> None:
 
 
 async def storm(client: Client, pods: int, updates: int) -> None:
-    """The last update is sent once all others have been answered: whoever has seen it has seen
-    all, since a watch is in the order of the writes."""
+    """The last update is sent once all others have been answered. A watch delivers in the order of
+    the writes: a follower that has seen the last update has seen all."""
 
     async def one(number: int) -> None:
         turn, target = divmod(number, pods)
@@ -68,7 +68,7 @@ async def storm(client: Client, pods: int, updates: int) -> None:
 
 
 async def show(client: Client) -> None:
-    """Everything that the server has, read without Intact's view of a pod."""
+    """Every pod that the server has, read without Intact's model."""
     versions = {}
     size = 0
     query = {"limit": str(_PAGE)}

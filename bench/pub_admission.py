@@ -1,4 +1,4 @@
-"""Deletes under a PodUnavailableBudget beside the same deletes without a webhook.
+"""Deletes under a PodUnavailableBudget, compared with the same deletes without a webhook.
 
 Two operators of Intact, one real API server. See docs/benchmarks.md.
 """
@@ -37,7 +37,7 @@ _WRITERS = ("intact_gate_commits_total", "intact_recount_writes_total")
 
 @dataclass(slots=True)
 class Deletes:
-    """All rounds of one contestant."""
+    """The deletes of all rounds, with or without a budget."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Deletes:
 @dataclass(slots=True)
 class Writes:
     stored: int = 0
-    """Versions of the budgets between the first delete and the settled count, from a watch."""
+    """Versions of the budget from the first delete until the counts have settled, from a watch."""
     commits: float = 0
     recounts: float = 0
 
@@ -70,7 +70,7 @@ def main() -> int:
         parser.error("at least one delete, one at once and one round are needed")
     bench = Bench(arguments.deletes, arguments.at_once, arguments.rounds)
     try:
-        # Only the load changes anything: no controller, scheduler or kubelet disturbs it.
+        # No controller, scheduler or kubelet: only the load changes the cluster.
         with Cluster(without=[CONTROLLER_MANAGER, SCHEDULER, KWOK]) as cluster:
             asyncio.run(bench.run(cluster))
     except (BenchError, DevclusterError) as error:
@@ -113,7 +113,7 @@ class Bench:
                     await self._round(client, transport, operators, number)
 
     async def _warm_up(self, client: Client, transport: Transport) -> None:
-        """Connections of all three sides are opened before anything is measured."""
+        """Open the connections of API server, operators and load before the measurement."""
         await fill(client, "warm", 1, 2 * self._at_once)
         await protect(client, "warm", 0, "50%")
         await until_all(client, "warm", works)
@@ -135,7 +135,8 @@ class Bench:
             gated,
             lambda pub: works(pub) and pub.status.unavailable_allowed == self._deletes,
         )
-        # Each goes first in turn: whoever goes second pays for the garbage of both in the server.
+        # They take turns to go first: the second one also pays for the garbage that the first one
+        # left in the API server.
         contestants = [
             self._without(transport, free),
             self._with(client, transport, operators, gated),
@@ -173,22 +174,23 @@ class Bench:
         await self._check(client, transport, namespace)
 
     async def _check(self, client: Client, transport: Transport, namespace: str) -> None:
-        """Exactly the budget is spent: what was admitted is going, and nothing else may."""
+        """Check that exactly the budget is spent: all admitted pods are terminating, and every
+        further delete is denied."""
         pods = (await client.list(PODS, namespace)).items
         going = sum(pod.metadata.deletion_timestamp is not None for pod in pods)
         if going != self._deletes:
-            raise BenchError(f"{going} pods are going and {self._deletes} were admitted")
+            raise BenchError(f"{going} pods are terminating, but {self._deletes} were admitted")
         beyond = Deletes()
         more = range(self._deletes, self._deletes + self._at_once)
         await _delete(transport, namespace, more, self._at_once, beyond)
         if set(beyond.codes) != {429}:
-            raise BenchError(f"beyond the budget the answers were {sorted(set(beyond.codes))}")
+            raise BenchError(f"deletes beyond the budget got {sorted(set(beyond.codes))}, not 429")
 
     def report(self) -> int:
         gated, free = self._gated, self._free
-        for name, deletes in (("with a budget", gated), ("without", free)):
+        for name, deletes in (("with a budget", gated), ("without a budget", free)):
             if set(deletes.codes) != {200}:
-                print(f"FAIL: {name} the answers were {sorted(set(deletes.codes))}")
+                print(f"FAIL: deletes {name} got {sorted(set(deletes.codes))}, not 200")
                 return 1
         print(
             f"\n{self._deletes} deletes, {self._at_once} at once, of {2 * self._deletes} pods "
@@ -208,7 +210,7 @@ class Bench:
             f"({writes.commits:.0f} by the gates, {writes.recounts:.0f} by the recount)\n"
         )
         verdicts = [
-            Bar("rate, of that without a webhook", gated.rate / free.rate, RATE_BAR, ratio, True),
+            Bar("rate, compared with no webhook", gated.rate / free.rate, RATE_BAR, ratio, True),
             Bar("p99", gated.percentile(0.99), P99_BAR, seconds),
             Bar("status writes per admission", share, WRITES_BAR, ratio),
         ]
@@ -233,7 +235,7 @@ async def _delete(
 
 @asynccontextmanager
 async def _versions(client: Client, namespace: str) -> AsyncGenerator[set[str], None]:
-    """All versions of the budget that are stored while the block runs."""
+    """All versions of the budget that are stored during the block."""
     found = await client.get(PUBS, _BUDGET, namespace)
     seen: set[str] = set()
 

@@ -1,6 +1,6 @@
 """What a pod event costs `intact run`, with few and with many pods and budgets in one namespace.
 
-Nothing else changes anything in the cluster. See docs/benchmarks.md.
+Nothing else changes the cluster. See docs/benchmarks.md.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> int:
     results = []
     try:
         for budgets in arguments.budgets:
-            # Only the load changes anything: no controller, scheduler or kubelet disturbs it.
+            # No controller, scheduler or kubelet: only the load changes the cluster.
             with Cluster(without=[CONTROLLER_MANAGER, SCHEDULER, KWOK]) as cluster:
                 results.append(asyncio.run(measure(cluster, budgets, arguments.events)))
     except (BenchError, DevclusterError) as error:
@@ -114,13 +114,13 @@ async def _run(
     ended, after = usage(operator.process.pid), operator.metrics()
     if after[_LISTS] != before[_LISTS]:
         # An operator that lost its watch and listed again has not seen every change.
-        raise BenchError("the pods were listed again in the middle of the changes")
+        raise BenchError("Intact listed the pods again during the changes")
     writes = after[_WRITES] - before[_WRITES]
     return FromStart(begun, ended, events, writes, behind, first_status)
 
 
 def _has(unready: list[int]) -> Callable[[PodUnavailableBudget], bool]:
-    """Whether a budget works and shows exactly so many of its pods as unavailable."""
+    """Whether a budget works and shows the right numbers, with so many unavailable pods each."""
 
     def correct(budget: PodUnavailableBudget) -> bool:
         status = budget.status

@@ -1,4 +1,4 @@
-"""Intact's reflector and store beside the official Python client's informer.
+"""Intact's reflector and store, compared with the official Python client's informer.
 
 Both follow the same pods of one real API server at the same time, each in a process of its own:
 a list of all of them, then a storm of updates. See docs/benchmarks.md.
@@ -40,7 +40,7 @@ def main() -> int:
     if arguments.pods < 1 or arguments.updates < 1:
         parser.error("at least one pod and one update are needed")
     try:
-        # Only the load changes anything: no controller, scheduler or kubelet disturbs it.
+        # No controller, scheduler or kubelet: only the load changes the cluster.
         with Cluster(without=[CONTROLLER_MANAGER, SCHEDULER, KWOK]) as cluster:
             ours, theirs, size = run(cluster.kubeconfig, arguments.pods, arguments.updates)
     except BenchError as error:
@@ -62,21 +62,21 @@ def run(kubeconfig: Path, pods: int, updates: int) -> tuple[Result, Result, floa
         Child("bench.follow_intact", kubeconfig) as intact,
         Child("bench.follow_official", kubeconfig, pods) as official,
     ):
-        progress("both list them")
+        progress("both clients list the pods")
         begun = [(child.hear("ready"), child.hear("listed")) for child in (intact, official)]
-        progress(f"{updates:,} updates, which both watch")
+        progress(f"{updates:,} updates, watched by both clients")
         with Child("bench.load", "storm", kubeconfig, *sizes) as load:
             sent = load.hear("stormed")
         ended = [child.hear("stormed") for child in (intact, official)]
-        progress("comparing what both hold with the server")
+        progress("comparing both caches with the server")
         with Child("bench.load", "list", kubeconfig) as load:
             server = load.hear("state")
         states = [child.hear("state") for child in (intact, official)]
     _check_same(server["versions"], states[0], states[1])
     handled = [stormed["events"] for stormed in ended]
     if handled != [updates] * 2:
-        # One that lost its watch and listed again has done other work than the other.
-        raise BenchError(f"of {updates:,} updates, {handled} were seen one by one")
+        # A client that lost its watch and listed again has done other work than the other.
+        raise BenchError(f"the clients saw {handled} of {updates:,} updates one by one")
     ours, theirs = (
         Result(
             ready=Usage(**ready["usage"]),

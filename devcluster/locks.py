@@ -1,4 +1,4 @@
-"""File locks, released by the kernel however their holders end."""
+"""File locks; the kernel releases them however their holder ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 
 
 class FileLock:
-    """An exclusive flock. Whoever inherits `fd` holds the lock too."""
+    """An exclusive flock. A child process that inherits `fd` holds the lock too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -192,7 +192,7 @@ def test_the_picture_shows_groups_by_node_the_budget_and_the_last_refusal() -> N
         "budget: allowed 0, current 1, desired 1, total 2",
         "groups down: 1, at worst 1",
         "",
-        "a-0 refused, again in 5s",
+        "a-0 refused (429), retry in 5s",
         "",
-        "the last refusal: Group a cannot go now.",
+        "last refusal: Group a cannot go now.",
     ]

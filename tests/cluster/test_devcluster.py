@@ -206,7 +206,7 @@ def test_a_failed_test_keeps_the_logs_of_the_session(tmp_path: Path) -> None:
     [
         ({"without": ["kubelet"]}, "no such component: kubelet"),
         ({"flags": {"apiserver": ["--v=1"]}}, "no such component: apiserver"),
-        ({"without": ["etcd"]}, "no cluster without etcd"),
+        ({"without": ["etcd"]}, "a cluster needs etcd"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:

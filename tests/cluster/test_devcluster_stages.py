@@ -291,7 +291,7 @@ def test_kwok_may_not_delete_a_pod_that_is_not_terminating(cluster: Cluster, pod
     allowed = refusal("leaving")
     pods.annotate("leaving", **{"termination-delay": None})
 
-    assert "nobody has asked" in message
+    assert "the pod is not terminating" in message
     assert allowed == ""
 
 

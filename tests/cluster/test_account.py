@@ -1,6 +1,7 @@
-"""All of Intact with the rights that its manifests give it, and no others.
+"""All controllers of Intact with exactly the rights that its manifests give them.
 
-After each test nothing that it asked for may have been forbidden (`cluster_with_account`).
+After each test, the API server must have forbidden nothing that Intact asked for
+(`cluster_with_account`).
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import pytest
 
 from intact.model.rbg import RoleBasedGroup
 from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.leader_worker_sets import install_sets, remove_sets, simulated_sets
 from tests.support.namespace_under_test import (
     UNREADY,
     WITHIN,
@@ -43,7 +45,6 @@ from tests.support.rbg_waiting import (
     role_pods,
     settled,
 )
-from tests.support.sets import install_sets, remove_sets, simulated_sets
 
 OWNED = (STATEFUL_SETS, DEPLOYMENTS, SETS, SERVICES, CONFIG_MAPS, ADAPTERS)
 
@@ -150,14 +151,14 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(ns: NamespaceUn
         )
 
         await ns.client.delete(GROUPS, "llm", ns.name)
-        # The garbage collector looks for new kinds every 30 s.
+        # The garbage collector discovers new kinds every 30 s.
         await eventually(
             lambda: owned(ns),
             lambda found: not any(found.values()),
             "nothing to be left",
             within=3 * WITHIN,
         )
-        # Pods of a kind that has just come are left to the garbage collector's next look at kinds.
+        # The pods of a new kind wait until the garbage collector has discovered it.
         await ns.until(
             "the pods of stock workloads to be gone",
             lambda pods: all("decode" in name for name in pods),
@@ -193,7 +194,7 @@ async def test_old_revisions_are_removed_and_a_known_one_becomes_the_newest(
 
 
 async def test_a_rollout_and_a_drain_under_a_budget(ns: NamespaceUnderTest) -> None:
-    """A spent budget refuses evictions; the pods that were held for them are let go."""
+    """While the budget is spent, the rollout waits; then both go on."""
     labels = {"app": "web", "test": ns.name}
     body = template() | {"metadata": {"labels": labels}}
     both = (role("prefill", 4) | {"template": body}, role("decode", 2) | {"template": body})
@@ -289,14 +290,14 @@ async def test_a_drain_under_a_native_budget_in_groups(
 async def test_native_budgets_in_pods_are_counted_by_the_scale_of_each_owner(
     ns: NamespaceUnderTest,
 ) -> None:
-    """By the controller of KEP-85. A Job has no scale, so that its budget cannot be counted."""
+    """By the disruption controller. A Job has no scale: its budget cannot be counted."""
     await ns.create(GROUPS, group("llm", role("prefill", 2)))
     code, said = await ns.kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
     assert code == 0, said
     code, said = await ns.kubectl("create", "job", "once", "--image=x")
     assert code == 0, said
     await ns.pods("alone", labels={"app": "alone"})
-    # Counted before it has a pod, the budget of a Job is in order.
+    # Before the Job has a pod, its budget is counted without a problem.
     await ns.until("the Job's pod", lambda pods: any(name.startswith("once-") for name in pods))
     selectors = {"web": {"app": "web"}, "prefill": {ROLE: "prefill"}, "job": {"job-name": "once"}}
     for name, labels in selectors.items():

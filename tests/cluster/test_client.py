@@ -1,4 +1,4 @@
-"""What we write, as kubectl and the API server see it."""
+"""Requests, events and leases of our client, as kubectl and the API server see them."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from intact.model.event import ObjectReference
 from tests.support.kubeconfigs import write_kubeconfig
 from tests.support.objects import CONFIGMAPS, NAMESPACES, configmap, pod
 
-# Renewed often, and not lost where this process is not let run for a while.
+# Renewed often, and not lost while this process gets no CPU time.
 FAST = Timing(duration=90.0, renew_deadline=60.0, retry_period=0.2)
 
 

@@ -1,4 +1,4 @@
-"""The CRD of budgets on a real API server, and to the eyes of a real kubectl."""
+"""The CRD of PodUnavailableBudgets on a real API server, and as kubectl shows it."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ async def test_the_crd_refuses_an_invalid_spec_at_its_field(
 
 
 async def test_every_status_field_of_the_model_is_stored(client: Client, namespace: str) -> None:
-    """The schema names every field of the model; a field that it did not know would be dropped."""
+    """The API server would drop a field that the schema does not name."""
     status: dict[str, Any] = {
         "observedGeneration": 1,
         "unavailableAllowed": 1,
@@ -104,7 +104,7 @@ async def test_every_status_field_of_the_model_is_stored(client: Client, namespa
 
 
 async def test_counters_of_zero_are_shown(client: Client, namespace: str, cluster: Cluster) -> None:
-    """What is left out of a status is 0: our views leave out their defaults."""
+    """Our model leaves out counters of 0; kubectl must show them all the same."""
     stored = await client.create(PUBS, budget(amount(1)), namespace)
     status = {"observedGeneration": 1, "totalReplicas": 3}
     await client.update(

@@ -1,4 +1,4 @@
-"""Each way of being somebody, at a real API server."""
+"""Each way to authenticate, at a real API server."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ V1BETA1 = "client.authentication.k8s.io/v1beta1"
 
 
 async def whoami(configuration: Config) -> tuple[str, set[str]]:
-    """Whom the server takes us for, and the groups we are in."""
+    """The user and the groups that the server knows us by."""
     async with Client(HttpTransport(configuration)) as client:
         review = await client.create(
             REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -118,7 +118,7 @@ async def test_a_wrong_token_is_unauthorized_until_its_file_holds_a_right_one(
         with pytest.raises(Unauthorized):
             await client.list(PODS, namespace)
         account.write(await token_of(cluster, namespace))
-        with pytest.raises(Forbidden):  # known now, and not allowed
+        with pytest.raises(Forbidden):  # authenticated now, but not authorized
             await client.list(PODS, namespace)
 
 
@@ -177,7 +177,7 @@ async def test_a_kubeconfig_with_as_impersonates_user_and_groups(
 
 
 async def until_allowed(client: Client, namespace: str) -> None:
-    """A binding is in force once the API server's own watch has brought it."""
+    """Wait until the API server's own watch has brought the role binding."""
     async with asyncio.timeout(60):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""`python -m demo`: what it shows, and that nothing of it stays."""
+"""`python -m demo`: what it shows, and that it leaves nothing behind."""
 
 import json
 import os
@@ -25,7 +25,7 @@ REFUSAL = (
 
 @contextmanager
 def demo(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Running, with all its files under `directory`."""
+    """The demo as a process, with all its files under `directory`."""
     process = subprocess.Popen(
         [sys.executable, "-m", "demo", *arguments],
         cwd=ROOT,
@@ -42,14 +42,14 @@ def demo(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def left(directory: Path) -> list[str]:
-    """Processes and files: all that it starts has the directory on the command line or in the
-    environment."""
+    """Files and processes that are left. Every process of the demo has the directory on its
+    command line or in its environment."""
     found = [str(each) for each in directory.iterdir()]
     for each in Path("/proc").glob("[0-9]*"):
         try:
             command = (each / "cmdline").read_bytes()
             environment = (each / "environ").read_bytes()
-        except OSError:  # it has ended meanwhile, or is another user's
+        except OSError:  # the process has ended, or belongs to another user
             continue
         if str(directory).encode() in command + environment:
             found.append(command.decode())
@@ -80,7 +80,7 @@ def test_a_drain_under_a_native_budget_takes_one_group_at_a_time_with_intact_onl
     assert summary["scenario"] == "pdb"
     assert summary["with_intact"]["worst"] == 1
     assert summary["with_intact"]["refused"] > 0
-    # A PodDisruptionBudget that counts pods lets as many go as one shard has: of several.
+    # A PodDisruptionBudget that counts pods allows as many as one shard has, of several shards.
     assert summary["without_intact"]["worst"] >= 2
     assert "the disruption budget llm has 3 of 4 groups available" in output
     assert not left(tmp_path)
@@ -95,7 +95,7 @@ def test_ctrl_c_in_the_middle_of_a_drain_leaves_nothing(tmp_path: Path) -> None:
             if "will retry after" in line:
                 break
         process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGINT)  # of somebody impatient
+        process.send_signal(signal.SIGINT)  # an impatient user
         rest, _ = process.communicate(timeout=120)
     assert process.returncode == 130, "".join(seen) + rest
     assert "Traceback" not in rest

@@ -170,7 +170,7 @@ def test_a_component_that_does_not_start_is_shown_with_its_log(tmp_path: Path) -
     message = str(caught.value)
     assert message.startswith("kube-apiserver ended with exit code 1")
     assert "unknown flag: --no-such-flag" in message
-    # Whatever had been started before is gone.
+    # The components that had been started are gone.
     with Cluster(nodes=0, data_dir=tmp_path / "broken", without=SMALL) as started:
         started.wait_ready()
 
@@ -261,7 +261,7 @@ def test_the_api_server_can_be_killed_and_started_again(cluster: Cluster, namesp
 
     assert cluster.server == server
     assert cluster.pid("kube-apiserver") != pid
-    # The others have found it again: controller manager, scheduler and kwok make these pods.
+    # Controller manager, scheduler and kwok have reconnected: they make these pods ready.
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     labels = {"app": "web"}
     container = {"name": "main", "image": "example.test/app:1"}

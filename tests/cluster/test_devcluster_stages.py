@@ -73,13 +73,13 @@ class Pods:
         self.api.delete(f"{self.path}/{name}")
 
     def history(self, since: Pod, until: Callable[[Pod], bool]) -> list[Pod]:
-        """Every version of a pod after `since`, up to the first that is as it should be."""
+        """Every version of a pod after `since`, up to the first for which `until` holds."""
         versions: list[Pod] = []
         for event in self._events(since):
             versions.append(event["object"])
             if until(event["object"]):
                 return versions
-        raise AssertionError(f"it never came; seen: {[summary(pod) for pod in versions]}")
+        raise AssertionError(f"no version matched; seen: {[summary(pod) for pod in versions]}")
 
     def _events(self, since: Pod) -> Iterator[Any]:
         metadata = since["metadata"]
@@ -223,7 +223,7 @@ def test_a_pod_held_during_its_initial_delay_stays_unready(pods: Pods) -> None:
     created = pods.create("one", containers=[delayed(5)])
     pods.wait("one", unready, "running and not ready")
     pods.annotate("one", unready="true")
-    # Its delay is over when that of a later pod is.
+    # Once a pod that was created later is ready, the delay of the first is over too.
     pods.create("later", containers=[delayed(5)])
     pods.wait_ready("later")
     released = pods.annotate("one", unready="false")
@@ -259,7 +259,7 @@ def test_a_deleted_pod_goes_and_one_with_a_termination_delay_stays(pods: Pods) -
     pods.delete("prompt")
     wait_for(lambda: pods.get("prompt") is None, "the pod without a delay to go")
     slow = pods.get("slow")
-    # Another write must not begin the delay anew.
+    # Another write must not restart the delay.
     pods.annotate("slow", touched="yes")
     wait_for(lambda: pods.get("slow") is None, "the pod with a delay to go")
     elapsed = time.monotonic() - asked

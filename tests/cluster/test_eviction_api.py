@@ -1,5 +1,5 @@
-"""The Eviction API is the server's own, and stays so with the webhooks in place: under each kind of
-budget the same requests get the same answers."""
+"""The Eviction API works as without webhooks: under each kind of budget the same requests get the
+same answers."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -49,7 +49,7 @@ Protect = Callable[[Groups, int], Awaitable[None]]
 
 @pytest.fixture(params=[a_pub, a_pdb, a_pdb_in_groups])
 def protect(request: pytest.FixtureRequest, groups: Groups) -> Callable[[int], Awaitable[None]]:
-    """Three pods under a budget that keeps so many of them."""
+    """Create three pods, and a budget that keeps so many of them."""
     make: Protect = request.param
 
     async def made(least: int) -> None:

@@ -66,7 +66,7 @@ class Kubectl:
         )
         assert ran.returncode == code, ran.stderr
         warnings = [line for line in ran.stderr.splitlines() if line.startswith("Warning")]
-        # A CRD that `--install` has made lacks what kubectl notes down; it adds that by itself.
+        # A CRD that `--install` created has no last-applied annotation; kubectl adds it.
         assert all("last-applied-configuration" in line for line in warnings), warnings
         return ran.stdout
 
@@ -100,7 +100,7 @@ def until_available(kubectl: Kubectl, home: str) -> None:
 
 
 def test_the_manifests_are_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None:
-    # Two pods that Pod Security lets in at its strictest.
+    # Pod Security admits the two pods at its strictest level.
     until_available(kubectl, home)
     default = ("serviceaccount", "default", "-n", home)
     wait_for(lambda: kubectl.names(*default), "the default ServiceAccount")
@@ -141,8 +141,7 @@ async def test_intact_run_works_with_the_rights_of_the_manifests(
     kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(budget(target())))
     async with intact_run(kubeconfig, "--webhook-bind", bind) as running:
         await running.started()
-        # Gated namespaces of other tests may still be going, which takes its time where there are
-        # many.
+        # Gated namespaces of other tests may still be terminating, which takes long for many.
         async with asyncio.timeout(300):
             while not (
                 kubectl("get", "pub", "budget", "-n", namespace, "-o", ALLOWED_NOW) == "1"
@@ -277,7 +276,7 @@ async def test_uninstall_removes_all_but_budgets(
         await Registration(client, lambda: validating_configuration(address, bundle)).ensure()
     kubectl("label", "namespace", namespace, f"{GATED_LABEL}=true")
     arguments = ("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
-    # Pods that are made only now would come after it has looked for them.
+    # Otherwise pods could be created after the uninstall has looked for them.
     until_available(kubectl, home)
 
     said = intact(*arguments).splitlines()

@@ -1,5 +1,5 @@
-"""Native PodDisruptionBudgets in groups: KEP-5682's stories and its e2e plan, on a server that has
-never heard of it, beside all controllers of kube-controller-manager."""
+"""Native PodDisruptionBudgets in groups: the stories and the e2e plan of KEP-5682, on a server
+without it, beside all controllers of kube-controller-manager."""
 
 import asyncio
 from contextlib import suppress
@@ -54,7 +54,7 @@ async def test_a_drain_takes_one_of_two_groups_as_in_the_e2e_plan_of_the_kep(
             found = await groups.counted(allowed=0, healthy=1)
             assert condition(found, "DisruptionAllowed")[:2] == ("False", "InsufficientReplicas")
             [down] = await seen_down(watched, need)
-            # Both pods of the group that is down anyway have gone, and nothing of the other.
+            # Both pods of the group that is down are gone, and no pod of the other group.
             gone = {f"{down}-0", f"{down}-2"}
             await ns.until(f"{gone} to be gone", gone.isdisjoint)
             assert len(await ns.on_node("node-0")) == 2
@@ -65,7 +65,7 @@ async def test_a_drain_takes_one_of_two_groups_as_in_the_e2e_plan_of_the_kep(
 
 
 async def seen_down(watched: Watched, need: dict[str, int]) -> set[str]:
-    """The groups that are down: our own watch may be behind the one by which they are counted."""
+    """The groups that are down, once the watch of the test shows any: it may be behind."""
     await watched.until(lambda state: bool(groups_down(state, "group", need)))
     return groups_down(watched.states[-1], "group", need)
 
@@ -81,17 +81,17 @@ async def test_story_1_evictions_cost_groups_and_surplus_pods_are_free(
     await groups.budget(minAvailable=9)
     found = await groups.counted(allowed=1, healthy=10, current_healthy=81)
     assert found.status.desired_healthy == 72
-    # One that is more than needed, and one whole group.
+    # One surplus pod, and one whole group.
     assert found.status.disruptions_allowed == 1 + 8
 
-    # Surplus: costs nothing.
+    # A surplus pod costs nothing.
     assert (await ns.evict("g0-0")).code == 201
     await groups.counted(allowed=1, healthy=10, disruptions_allowed=8)
-    # At its limit: costs one. Then the rest of that group is free.
+    # The next pod costs its group. Then the rest of that group is free.
     assert (await ns.evict("g0-1")).code == 201
     await groups.counted(allowed=0, healthy=9, disruptions_allowed=7)
     assert (await ns.evict("g0-2")).code == 201
-    # Any other group has to stay.
+    # Every other group must stay.
     denied = await ns.evict("g1-0")
     assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
     assert "Pod g1-0 of group 'g1' cannot go now" in denied.message
@@ -114,7 +114,7 @@ async def test_story_3_pods_without_a_workload_reference_are_not_evicted(
     )
     assert condition(found, "DisruptionAllowed")[:2] == ("False", "InsufficientReplicas")
     assert (await ns.evict("a")).code == 429
-    # Beside a group that is all right, they stay as they are, and the group goes.
+    # Beside a correct group they stay protected, and the group may go.
     await groups.workload()
     await groups.group("red", need=3, pods=3, nodes=("node-0",))
     await groups.edit(spec={"minAvailable": 0})
@@ -135,7 +135,7 @@ async def test_a_group_without_its_pod_group_object_is_not_evicted(
     assert (status, reason) == ("False", "WorkloadResolutionFailed")
     assert message.endswith("red")
     assert (await ns.evict("red-0")).code == 429
-    # As soon as it is, it counts.
+    # Once its PodGroup exists, the group counts.
     await groups.pod_group("red", need=2, workload="")
     found = await groups.counted(allowed=1, healthy=1, disruptions_allowed=2)
     assert condition(found, "DisruptionAllowed")[1] == "SufficientReplicas"
@@ -158,8 +158,8 @@ async def test_a_drain_takes_one_group_of_a_leader_worker_set(
         await groups.counted(allowed=0, healthy=3)
         [down] = await seen_down(watched, need)
         stay = {f"{name}-{number}" for name in need for number in (0, 2) if name != down}
-        # The group's other pod may have been refused before the first was stored: asked for again,
-        # it goes.
+        # The other pod of the group may have been refused before the first was stored: kubectl
+        # retries, and it goes.
         await eventually(
             lambda: ns.on_node("node-0"),
             lambda names: set(names) == stay,
@@ -174,7 +174,7 @@ async def test_several_workloads_are_summed_with_a_warning(groups: Groups) -> No
     await groups.pod_group("two-b", 2, "two")
     await groups.budget(maxUnavailable=2)
     found = await groups.counted(allowed=1, healthy=2, disruptions_allowed=2)
-    # Two PodGroups of one template, one without a single pod, and one of another.
+    # Two PodGroups of one workload, one of them without pods, and one of the other workload.
     assert replicas(found)["expectedReplicas"] == 3
     status, reason, message = condition(found, "BudgetConfigured")
     assert (status, reason) == ("True", "MultipleWorkloadsDetected")
@@ -196,7 +196,7 @@ async def test_annotations_set_the_group_label_key_the_need_and_the_total(
     found = await groups.counted(allowed=0, healthy=2, disruptions_allowed=2)
     assert replicas(found)["expectedReplicas"] == 4
     assert replicas(found)["desiredHealthyReplicas"] == 2
-    # The settings have no generation: another value counts at once all the same.
+    # A change of annotations leaves the generation as it is, and counts at once all the same.
     await groups.annotate(**{"intact.dev/expected-replicas": None})
     await groups.counted(allowed=1, healthy=2, disruptions_allowed=2 + 2)
     await groups.annotate(**{"intact.dev/min-ready-replicas": "3"})
@@ -231,7 +231,7 @@ async def test_bad_labels_and_annotations_are_refused_on_budgets_in_groups_only(
     assert code != 0
     assert field in said
     assert next(iter((labels or annotations).values())) in said
-    # Without the label they mean nothing, and nobody looks at them.
+    # Without the label the annotations mean nothing and are not validated.
     if annotations:
         body["metadata"] = {"name": "llm", "annotations": annotations}
         code, said = await ns.kubectl("create", "-f", "-", stdin=body)
@@ -255,7 +255,7 @@ async def test_without_the_label_the_stock_controller_counts_the_budget_again(
     assert (status.current_healthy, status.desired_healthy, status.expected_pods) == (5, 1, 5)
     assert status.disruptions_allowed == 4
     assert (await ns.evict("blue-0")).code == 201
-    # And back again.
+    # With the label, Intact counts it again.
     await groups.edit(metadata={"labels": {SCOPE: "PodGroup"}})
     await groups.counted(allowed=0, healthy=0)
 
@@ -296,7 +296,7 @@ async def test_the_stock_controller_and_ours_do_not_write_against_each_other(
 ) -> None:
     await groups.red_or_blue()
     before = after = await groups.stored()
-    # The stock controller writes at every event of a pod; what it writes stores nothing.
+    # The stock controller writes at every pod event; its writes store nothing.
     for _ in range(5):
         await ns.annotate("red-0", {UNREADY: "true"})
         await groups.counted(allowed=0, healthy=1)
@@ -304,7 +304,7 @@ async def test_the_stock_controller_and_ours_do_not_write_against_each_other(
         after = await groups.counted(allowed=1, healthy=2)
     assert after.status.disruptions_allowed == before.status.disruptions_allowed == 3
     assert [each.manager for each in after.metadata.managed_fields] == ["intact", "intact-groups"]
-    # Nothing happens any more: two seconds of watching bring no event.
+    # At rest: a watch of two seconds brings no event.
     version = after.metadata.resource_version
     seen = []
     with suppress(TimeoutError):

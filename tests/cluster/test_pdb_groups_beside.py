@@ -1,5 +1,5 @@
-"""Budgets in groups beside what else there is: dry runs, preconditions, a PodUnavailableBudget on
-the same pods, people who write statuses, values that slipped in."""
+"""Budgets in groups together with dry runs, preconditions, a PodUnavailableBudget on the same pods,
+other writers of the status, and values that bypassed validation."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ async def test_a_dry_run_of_a_drain_spends_no_group(ns: NamespaceUnderTest, grou
     assert (await groups.stored()).metadata.resource_version == before.metadata.resource_version
 
 
-async def test_an_eviction_refused_by_a_precondition_gives_its_group_back(
+async def test_an_eviction_refused_by_a_precondition_costs_its_group_for_a_while(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.red_or_blue()
@@ -51,7 +51,7 @@ async def test_an_eviction_refused_by_a_precondition_gives_its_group_back(
         assert (await ns._ask(verb, path, {}, {}, PatchType.MERGE)).code == 405
     other = await ns.evict("red-0", preconditions={"uid": "another"})
     assert other.code == 409
-    # The server takes one before it looks at the precondition: until the pod is seen to stay.
+    # The server spends a group before it checks the precondition. Intact gives it back later.
     await groups.counted(allowed=0, healthy=1)
     body = {
         "apiVersion": "policy/v1beta1",
@@ -84,12 +84,12 @@ async def test_a_pod_of_a_native_and_a_pod_unavailable_budget_needs_both(
     await ns.budget(spec, total_replicas=6, unavailable_allowed=1)
     denied = await ns.evict("red-0")
     assert denied.code == 429
-    # What the one has given for it comes back by itself.
+    # The unit that the PodUnavailableBudget gave comes back.
     await ns.counted(unavailable_allowed=1, current_available=6)
     await groups.edit(spec={"minAvailable": 1})
     await groups.counted(allowed=1, healthy=2)
     assert (await ns.evict("red-0")).code == 201
-    # The second pod of the group is free for the one, and too much for the other.
+    # The second pod of the group is free for the native budget, and too much for the other.
     await ns.counted(unavailable_allowed=0)
     assert (await ns.evict("red-1")).code == 429
     found = await groups.counted(allowed=0, healthy=1)
@@ -105,12 +105,12 @@ async def test_status_writes_of_other_clients_are_undone(
         "status": {"disruptionsAllowed": 9, "currentHealthy": 9, "conditions": []},
     }
     await ns.client.patch(
-        PDBS, forged, "llm", ns.name, subresource="status", field_manager="somebody"
+        PDBS, forged, "llm", ns.name, subresource="status", field_manager="someone"
     )
     after = await groups.stored()
     assert after.status == before.status
     assert after.metadata.annotations == before.metadata.annotations
-    # What is written past the status is counted again, and denies until then.
+    # After a write to the annotation itself Intact counts again, and denies until then.
     await groups.annotate(**{"intact.dev/ledger": None})
     found = await groups.counted(
         allowed=1,
@@ -126,9 +126,9 @@ async def test_a_bad_annotation_that_bypassed_validation_closes_the_budget(
     await groups.red_and_blue()
     await groups.budget(minAvailable=0)
     await groups.counted(allowed=2, healthy=2)
-    # The status is stored with the metadata, and nobody validates that.
+    # A status write stores metadata too, and is not validated.
     bad = {"metadata": {"annotations": {"intact.dev/expected-replicas": "many"}}}
-    await ns.client.patch(PDBS, bad, "llm", ns.name, subresource="status", field_manager="somebody")
+    await ns.client.patch(PDBS, bad, "llm", ns.name, subresource="status", field_manager="someone")
     found = await groups.counted(allowed=0, healthy=2, disruptions_allowed=0)
     status, reason, message = condition(found, "BudgetConfigured")
     assert (status, reason) == ("False", "InvalidConfig")
@@ -149,7 +149,7 @@ async def test_a_bad_annotation_that_bypassed_validation_closes_the_budget(
 async def test_a_ledger_copied_from_another_budget_is_ignored(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    """As `kubectl get -o yaml` and `apply` would make it."""
+    """As after `kubectl get -o yaml` and `kubectl apply`."""
     first = await groups.red_or_blue()
     await ns.client.delete(PDBS, "llm", ns.name)
     await groups.budget(annotations=first.metadata.annotations, minAvailable=2)

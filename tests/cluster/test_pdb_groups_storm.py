@@ -1,4 +1,4 @@
-"""Many evictions at once under budgets in groups, through two replicas, also while they die."""
+"""Many evictions at once under budgets in groups, through two operators, also while those die."""
 
 import asyncio
 from collections import Counter
@@ -64,7 +64,7 @@ async def test_fifty_repeated_evictions_through_two_operators_take_two_groups_at
     }
 
     async def evict(number: int, name: str) -> None:
-        """As kubectl does it: again and again, until this very pod is gone."""
+        """As kubectl does: again and again until the pod with this UID is gone."""
         path = PODS.path(ns.name, name, "eviction")
         options = f'{{"preconditions":{{"uid":"{uids[name]}"}}}}'
         body = (
@@ -93,7 +93,7 @@ async def test_fifty_repeated_evictions_through_two_operators_take_two_groups_at
     assert worst(watched, need) == 2
     assert answers[201] >= 1
     assert answers[429] >= 1
-    # 409 only where the server says so by itself: the name is another pod's by now.
+    # 409 comes only from the precondition: another pod has the name by now.
     assert set(answers) <= {201, 429, 409}, answers
     for before, operator in zip(asked, intact_cluster.operators, strict=True):
         assert operator.metrics()["intact_gate_decision_seconds_count"] > before
@@ -102,7 +102,7 @@ async def test_fifty_repeated_evictions_through_two_operators_take_two_groups_at
 async def test_fifty_evictions_at_once_take_exactly_two_groups(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    """Nothing comes back: what is admitted of fifty is two groups, and nothing of a third."""
+    """No pod comes back: the admitted evictions are of two groups, and none of a third."""
     for number in range(GROUPS):
         await groups.group(f"g{number}", need=SIZE, pods=SIZE, workload="")
     need = {f"g{number}": SIZE for number in range(GROUPS)}
@@ -112,7 +112,7 @@ async def test_fifty_evictions_at_once_take_exactly_two_groups(
     async with ns.watched() as watched:
         answers = await asyncio.gather(*(ns.evict(name) for name in names))
         await groups.counted(allowed=0, healthy=GROUPS - 2)
-        # Also once all that has been counted, only these two groups go.
+        # Once all evictions are counted, still only these two groups may go.
         again = await asyncio.gather(*(ns.evict(name) for name in names))
     assert worst(watched, need) == 2
     codes = Counter(answer.code for answer in answers)
@@ -170,12 +170,12 @@ async def test_with_all_operators_down_only_labelled_budgets_refuse(
     refused = await ns.evict("red-0")
     assert refused.code == 500
     assert "status.pdbs.intact.dev" in refused.message
-    # Nothing of the others is touched: evictions, and budgets made, changed and deleted.
+    # Other budgets work: evictions under them, and creating, changing and deleting them.
     assert (await ns.evict("free")).code == 201
     assert (await groups.edit("web", spec={"minAvailable": 0})).code == 200
     assert (await ns.kubectl("delete", "pdb", "web"))[0] == 0
     await groups.budget(scope=None, name="another", minAvailable=0)
-    # Whoever has to go on without takes the label away: the stock controller counts again.
+    # A user who must go on without Intact removes the label: the stock controller counts again.
     assert (await groups.edit(metadata={"labels": {SCOPE: None}})).code == 200
     await eventually(
         groups.stored, lambda found: condition(found, "DisruptionAllowed")[1] == "SufficientPods",

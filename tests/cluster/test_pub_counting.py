@@ -1,4 +1,4 @@
-"""Whose pods a budget counts, and how many there should be, with real controllers."""
+"""Which pods a budget counts, and its total, with real controllers."""
 
 import asyncio
 from contextlib import suppress
@@ -45,7 +45,7 @@ def targeting(resource: Resource[Any], name: str, **more: object) -> Json:
 
 
 def template(**labels: str) -> Json:
-    # Going takes a while, so that what has gone is not back at once.
+    # Pods take a while to terminate, so that their successors do not come at once.
     return {
         "metadata": {"labels": labels, "annotations": {TERMINATION_DELAY: "2s"}},
         "spec": {"containers": [{"name": "main", "image": "registry.example/main:1"}]},
@@ -146,7 +146,7 @@ async def test_a_budget_by_target_counts_by_a_custom_owner_of_a_replica_set(
 async def test_a_budget_in_groups_counts_by_the_scale_of_a_leader_worker_set(
     ns: NamespaceUnderTest, by_name: bool
 ) -> None:
-    """As its controller makes it: leaders of one StatefulSet, and for each of them a StatefulSet of
+    """As its controller creates it: a StatefulSet of leaders, and for each leader a StatefulSet of
     workers, owned by the leader's pod."""
     await scalable(ns, LEADER_WORKER_SETS)
     kind = LEADER_WORKER_SETS.kind
@@ -174,7 +174,7 @@ async def test_a_budget_in_groups_counts_by_the_scale_of_a_leader_worker_set(
     if by_name:
         spec = targeting(LEADER_WORKER_SETS, "llm")
     spec |= {"maxUnavailable": 1, "podGroupPolicy": policy}
-    # One group of three is missing, and that is all that may be.
+    # One group of three is missing: no other may go.
     await ns.budget(spec, total_replicas=3, current_available=2, unavailable_allowed=0)
     answer = await ns.delete("llm-0-w-1")
     assert answer.code == 429
@@ -260,7 +260,7 @@ async def test_a_group_whose_pods_are_gone_counts_as_unavailable(ns: NamespaceUn
         body["spec"]["updateStrategy"] = {"type": "OnDelete"}
         await ns.create(STATEFUL_SETS, body)
     await ns.running(4)
-    # What comes back of x is not ready before it is let.
+    # The next pods of x stay unready until the test releases them.
     held = {"spec": {"template": {"metadata": {"annotations": {UNREADY: "true"}}}}}
     await ns.client.patch(STATEFUL_SETS, held, "x", ns.name)
 
@@ -273,7 +273,7 @@ async def test_a_group_whose_pods_are_gone_counts_as_unavailable(ns: NamespaceUn
         lambda one: (
             one["observedGeneration"] == 2 and one["updateRevision"] != one["currentRevision"]
         ),
-        "the controller to know it",
+        "the controller to observe the change",
     )
     old = {name: (await ns.get(name))["metadata"]["uid"] for name in ("x-0", "x-1")}
     spec = {
@@ -337,7 +337,7 @@ async def test_a_namespace_with_a_spent_budget_can_be_deleted(ns: NamespaceUnder
     await ns.running(4)
     await ns.budget(selecting(maxUnavailable=0), total_replicas=4)
     await ns.client.delete(NAMESPACES, ns.name)
-    # The namespace controller takes its time where many namespaces go at once.
+    # The namespace controller takes long if many namespaces terminate at once.
     async with asyncio.timeout(300):
         while True:
             try:

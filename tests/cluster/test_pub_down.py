@@ -1,4 +1,4 @@
-"""With no replica of Intact running: in the way only of what a budget protects."""
+"""While no operator runs: only disruptions of pods under a budget are refused."""
 
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
@@ -55,7 +55,7 @@ async def test_only_disruptions_of_protected_pods_are_refused_while_intact_is_do
     assert REFUSED.format("evictions") in drain.said
     assert (await ns.get("a"))["metadata"].get("deletionTimestamp") is None
 
-    # What the kubelet does at the end of a pod, and what cannot disrupt anything.
+    # The last delete of the kubelet, and requests that cannot disrupt anything.
     assert (await ns.delete("going", gracePeriodSeconds=0)).code == 200
     assert (await ns.delete("done")).code == 200
     assert (await ns.annotate("b", {UNREADY: "true"})).code == 200

@@ -1,6 +1,6 @@
-"""Budgets against many at once, with real clients: drains, parallel deletes, dying replicas.
+"""Budgets under many requests at once, by real clients: drains, parallel deletes, dying operators.
 
-What was unavailable at the same time is computed from a watch, event by event.
+A watch tells, event by event, what was unavailable at the same time.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ SIZE = 3 * PER_NODE
 
 
 async def shards(ns: NamespaceUnderTest, count: int) -> dict[str, int]:
-    """So many groups under a budget that lets one of them be down; their needs."""
+    """Create so many groups, and a budget that allows one of them to be down; what each needs."""
     names = [f"shard-{number}" for number in range(count)]
     for name in names:
         labels = {"app": "llm", "test": ns.name}
@@ -50,7 +50,7 @@ async def shards(ns: NamespaceUnderTest, count: int) -> dict[str, int]:
 
 
 def check(watched: Watched, need: dict[str, int]) -> None:
-    """All groups were down at some time, as the drain took pods of each; never two at once."""
+    """Each group was down at some time, since the drain took pods of each; never two at once."""
     down = [groups_down(state, "shard", need) for state in watched.states]
     assert set().union(*down) == set(need)
     assert max(map(len, down)) == 1
@@ -65,7 +65,7 @@ async def test_a_drain_takes_one_group_at_a_time(ns: NamespaceUnderTest) -> None
         assert await ns.on_node("node-0") == []
         await ns.counted(current_available=4)
     check(watched, need)
-    # The second pod of a group went with the first: nobody had to wait within a group.
+    # The second pod of a group went with the first, without a refusal.
     waited = [line for line in drain.said.splitlines() if "will retry" in line]
     assert waited
     assert "It waits for shard-" in waited[0]
@@ -79,7 +79,7 @@ async def test_a_drain_survives_the_death_of_an_operator(
     need = await shards(ns, 2)
     names = await ns.on_node("node-1")
     async with ns.watched() as watched, ns.drain("node-1") as drain:
-        # One group is down, the other waits, and nothing is being asked.
+        # One group is down, the other waits, and no request is under way.
         await drain.between_rounds(watched, names)
         assert "will retry" in drain.said
         (intact_cluster.leader() if victim == "leader" else intact_cluster.follower()).kill()
@@ -100,7 +100,7 @@ async def test_a_storm_of_evictions_survives_the_death_of_an_operator(
     await ns.budget(spec, total_replicas=12, unavailable_allowed=3)
 
     async def evict(name: str) -> None:
-        """Whatever the answer is, until the pod is gone."""
+        """Again and again, until the pod is gone."""
         while (await ns.evict(name)).code != 404:
             await asyncio.sleep(0.05)
 
@@ -137,7 +137,7 @@ async def test_a_spent_budget_makes_a_drain_wait_and_say_why(ns: NamespaceUnderT
 async def test_a_hundred_parallel_deletes_through_two_gates_spend_exactly_the_budget(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
-    # Replacements find no node: what went stays away, for as long as the test wants.
+    # Replacements find no node: deleted pods do not come back during the test.
     home = {"home": ns.name}
     await ns.client.patch(NODES, {"metadata": {"labels": home}}, "node-0")
     body = deployment("web", replicas=100)
@@ -168,7 +168,7 @@ async def test_a_hundred_parallel_deletes_through_two_gates_spend_exactly_the_bu
     for before, operator in zip(asked, intact_cluster.operators, strict=True):
         assert operator.metrics()["intact_gate_decision_seconds_count"] > before
 
-    # Also later, once all that has happened is counted, there is nothing left to give.
+    # Once all deletes are counted, still nothing is left of the budget.
     counted = await ns.counted(current_available=90, unavailable_allowed=0)
     assert counted.status.total_replicas == 100
     left = await ns.running(90)

@@ -1,4 +1,4 @@
-"""What the gate asks of each operation on a pod, with real requests to a real API server."""
+"""How the gate answers each operation on a pod, with real requests to a real API server."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -31,8 +31,8 @@ PUBS = "/apis/policy.kruise.io/v1alpha1/namespaces/{}/podunavailablebudgets"
 
 @pytest.fixture(scope="module", autouse=True)
 def lost_eviction(intact_cluster: ClusterWithIntact) -> Iterator[str]:
-    """A namespace where an eviction was admitted and then failed. It takes 30 s until that is
-    forgiven, so it begins before the tests of this module and is looked at by the last."""
+    """A namespace where an eviction was admitted and then failed. Its record expires after 30 s, so
+    it is made before the other tests of this module, and the last test looks at it."""
     api, namespace = intact_cluster.cluster.api, "lost-eviction"
     api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
     path = f"/api/v1/namespaces/{namespace}"
@@ -55,7 +55,7 @@ def lost_eviction(intact_cluster: ClusterWithIntact) -> Iterator[str]:
 
 
 def allowed(api: Api, namespace: str) -> int:
-    """As soon as the budget works; -1 before."""
+    """What the budget allows; -1 before it works."""
     status = api.get(f"{PUBS.format(namespace)}/budget").get("status", {})
     works = any(
         each["type"] == "Working" and each["status"] == "True"
@@ -127,7 +127,7 @@ async def test_a_new_image_counts_until_it_runs_and_is_ready(ns: NamespaceUnderT
     async with ns.watched() as watched:
         assert (await ns.set_image("a", "registry.example/main:2")).code == 200
         await ns.until("a to run it", lambda pods: runs(pods["a"], "registry.example/main:2"))
-        # For as long as b is asked for: held, it will not be ready before it is let.
+        # The annotation keeps a unready while the test asks for b.
         again: Json = {
             "metadata": {"annotations": {UNREADY: "true"}},
             "spec": {"containers": [{"name": "main", "image": "registry.example/main:3"}]},
@@ -142,7 +142,7 @@ async def test_a_new_image_counts_until_it_runs_and_is_ready(ns: NamespaceUnderT
         assert list((await ns.status()).unavailable_pods) == ["a"]
         await ns.annotate("a", {UNREADY: None})
         await ns.counted(current_available=2, unavailable_allowed=1)
-        # Not a moment before: a runs the last image, and is ready.
+        # Only now: a runs the last image and is ready.
         a = await ns.get("a")
         assert runs(a, "registry.example/main:3")
         assert is_available(a)
@@ -213,7 +213,7 @@ async def test_an_exempt_pod_may_go_under_a_spent_budget(ns: NamespaceUnderTest)
     await ns.budget(NONE, total_replicas=2)
     assert (await ns.delete("a")).code == 200
     assert (await ns.delete("b")).code == 429
-    # Not by the very update that takes it out of service.
+    # The update that disrupts the pod cannot exempt it at the same time.
     answer = await ns.change(
         "b",
         {
@@ -250,7 +250,7 @@ async def test_a_resize_is_denied_if_it_restarts_a_container(
     }
     await ns.create(PODS, body)
     await ns.ready("a")
-    # A kubelet that can resize reports resources; the server refuses to resize without.
+    # A kubelet that can resize reports resources; without them the server refuses to resize.
     status = (await ns.get("a"))["status"]["containerStatuses"]
     status[0] |= {"resources": resources, "allocatedResources": resources["requests"]}
     await ns.change("a", {"status": {"containerStatuses": status}}, "status")
@@ -289,7 +289,7 @@ def stateful_set(name: str, replicas: int, **labels: str) -> Json:
             "serviceName": name,
             "podManagementPolicy": "Parallel",
             "selector": {"matchLabels": {"app": name}},
-            # Going takes a while, so that what has gone is not back at once.
+            # Pods take a while to terminate, so that their successors do not come at once.
             "template": {
                 "metadata": {"labels": labels, "annotations": {TERMINATION_DELAY: "2s"}},
                 "spec": {"containers": [{"name": "main", "image": "registry.example/main:1"}]},
@@ -396,7 +396,7 @@ async def test_a_denial_is_shown_by_events_metrics_and_log(
 async def shown(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, name: str, **units: int
 ) -> None:
-    """Wait until every replica knows a budget, each by its own watch, with these units."""
+    """Wait until the metrics of every operator show the budget with these units."""
     of_budget = f'{{budget="{name}",namespace="{ns.name}"}}'
 
     async def look() -> list[dict[str, float | None]]:
@@ -452,12 +452,12 @@ async def test_an_eviction_that_failed_gives_its_unit_back(
 ) -> None:
     other = NamespaceUnderTest(intact_cluster.cluster, lost_eviction, ns.transport)
     found = await other.status()
-    if found.disrupted_pods:  # not forgiven yet
+    if found.disrupted_pods:  # the record has not expired yet
         assert list(found.disrupted_pods) == ["a"]
         assert (found.current_available, found.unavailable_allowed) == (2, 0)
         answer = await other.evict("b", dry_run="All")
         age = datetime.now(UTC) - datetime.fromisoformat(found.disrupted_pods["a"])
-        assert answer.code == 429 or age >= RECORD_LIFETIME, "it may be forgiven just now"
+        assert answer.code == 429 or age >= RECORD_LIFETIME, "the record may have expired just now"
     await other.counted(current_available=3, unavailable_allowed=1)
     await other.events("Pod", "a", "NotDeleted")
     assert (await other.evict("b")).code == 201

@@ -1,4 +1,4 @@
-"""The autoscaler of Kubernetes on a role, through the role's scaling adapter."""
+"""A HorizontalPodAutoscaler of a role, through the scaling adapter of the role."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def intact_cluster(cluster_with_account: ClusterWithIntact) -> ClusterWithIntact
 
 
 async def seen_by_autoscaler(ns: NamespaceUnderTest, replicas: int) -> dict[str, str]:
-    """Wait until it has seen so many. Its conditions."""
+    """Wait until the autoscaler has seen so many replicas; its conditions."""
 
     async def look() -> Json:
         found: Json = await ns.client.get(AUTOSCALERS, "llm-prefill", ns.name)
@@ -33,7 +33,9 @@ async def seen_by_autoscaler(ns: NamespaceUnderTest, replicas: int) -> dict[str,
         return status
 
     found = await eventually(
-        look, lambda one: one.get("currentReplicas") == replicas, f"it to see {replicas}"
+        look,
+        lambda one: one.get("currentReplicas") == replicas,
+        f"it to see {replicas} replicas",
     )
     return {one["type"]: one["status"] for one in found["conditions"]}
 
@@ -51,7 +53,7 @@ async def ready(ns: NamespaceUnderTest, replicas: int) -> RoleBasedGroup:
 async def test_the_bounds_of_an_autoscaler_scale_a_role(
     ns: NamespaceUnderTest, own: int | None
 ) -> None:
-    """There are no metrics here. Its bounds hold all the same."""
+    """There are no metrics here; the autoscaler applies its bounds all the same."""
     await ns.create(GROUPS, group("llm", role("prefill", own), role("decode", 1)))
     await ready(ns, own or 1)
     before = {one["metadata"]["uid"] for one in await role_pods(ns, "prefill")}

@@ -1,4 +1,4 @@
-"""AffinityScheduling on a real scheduler: each batch in a domain of its own."""
+"""AffinityScheduling with a real scheduler: each batch in a domain of its own."""
 
 import asyncio
 from collections import Counter
@@ -124,7 +124,7 @@ async def test_a_batch_that_does_not_fit_waits_and_says_so(ns: NamespaceUnderTes
     assert "batch 1" in events[0]["message"]
     seen = {batch for node in (await placed(ns)).values() for _, batch in node}
     assert seen == {"0", "1"}, "no later batch is started"
-    # With room enough it goes on.
+    # With enough room the rest is started.
     for node in (await ns.client.list(NODES, labels=f"home={ns.name}")).items:
         room = {"status": {"allocatable": {"cpu": "3"}, "capacity": {"cpu": "3"}}}
         name = node["metadata"]["name"]
@@ -159,7 +159,7 @@ async def test_scaling_down_removes_whole_batches_from_the_end(
     await nodes(ns, 3, 3, 3)
     await ns.create(GROUPS, six_three(ns, "Parallel", workload))
     await group_settled(ns)
-    # One role is enough: what is left over of the other belongs to no batch.
+    # Scaling one role is enough: the remaining pods of the other belong to no batch.
     await change(ns, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 4}])
     await eventually(
         lambda: placed(ns),
@@ -176,7 +176,7 @@ async def test_scaling_down_removes_whole_batches_from_the_end(
 
 
 async def test_dependencies_do_not_hold_up_the_batches(ns: NamespaceUnderTest) -> None:
-    """Decode waits for prefill, whose next batch waits for decode."""
+    """Decode depends on prefill, and the next batch of prefill waits for decode."""
     await nodes(ns, 3, 3, 3)
     both = [
         batches({"prefill": 2, "decode": 1}),
@@ -220,10 +220,10 @@ async def test_a_rolling_update_keeps_batches_together(
 async def test_pods_outside_batches_are_created_while_intact_is_down(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
-    """Others are created also while no replica is there to answer."""
+    """The webhook is not asked about them, so they need no operator."""
     await nodes(ns, 3)
     await ns.create(GROUPS, six_three(ns, "Sequential"))
-    await group_until(ns, "llm", lambda one: one.status.ready != "", "it to be looked at")
+    await group_until(ns, "llm", lambda one: one.status.ready != "", "the group to have a status")
     intact_cluster.stop()
     try:
         await ns.pods("other", node="node-0")

@@ -1,4 +1,4 @@
-"""All three kinds of workloads in one group; LeaderWorkerSets come when their CRD does."""
+"""All three kinds of workloads in one RoleBasedGroup, also before the CRD of LeaderWorkerSets."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.leader_worker_sets import install_sets, remove_sets, simulated_sets
 from tests.support.namespace_under_test import NamespaceUnderTest, eventually
 from tests.support.rbg_objects import Json, group, kind, role, rolling, template
 from tests.support.rbg_rollout import check_bounds, course, intact, revision
@@ -22,7 +23,6 @@ from tests.support.rbg_waiting import (
     names_of,
     role_pods,
 )
-from tests.support.sets import install_sets, remove_sets, simulated_sets
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ async def test_roles_of_three_kinds_are_made_updated_and_removed_in_one_group(
         assert [one["name"] for one in worker] == ["engine", "side"]
         assert len(await role_pods(ns, "decode")) == 4
 
-        # Each role is updated as its own workload does it, and no other is touched.
+        # A role is updated by its own workload, and the other workloads stay as they are.
         await change(
             ns,
             [{"op": "replace", "path": "/spec/roles/2/template", "value": template("engine:2")}],
@@ -96,7 +96,7 @@ async def test_roles_of_three_kinds_are_made_updated_and_removed_in_one_group(
 
 
 async def test_roles_of_three_kinds_are_rolled_out_in_step(ns: NamespaceUnderTest) -> None:
-    """Under one plan, each by its own means; the LeaderWorkerSet by its partition."""
+    """Under one plan, each kind by its own means; the LeaderWorkerSet by its partition."""
     body = three_kinds()
     sizes = {"prefill": 6, "router": 3, "decode": 3}
     for one in body["spec"]["roles"]:
@@ -131,7 +131,7 @@ async def test_roles_of_three_kinds_are_rolled_out_in_step(ns: NamespaceUnderTes
             "partition": 0,
             "maxUnavailable": 1,
         }
-        # And back together.
+        # Undo brings all roles back.
         code, said = await intact(ns, "rbg", "undo", "llm")
         assert code == 0, said
         await group_settled(ns)
@@ -150,7 +150,7 @@ async def test_a_role_may_depend_on_a_set_without_an_observed_generation(
     body = three_kinds()
     body["spec"]["roles"][0]["dependencies"] = ["decode"]
     await install_sets(ns.client)
-    async with simulated_sets(ns.client, ns.name, says=False):
+    async with simulated_sets(ns.client, ns.name, observed_generation=False):
         await ns.create(GROUPS, body)
         await group_settled(ns)
 
@@ -168,7 +168,7 @@ async def test_a_role_waits_for_the_crd_of_its_kind_while_other_roles_go_on(
         "waits for the kind LeaderWorkerSet (leaderworkersets.leaderworkerset.x-k8s.io), "
         "which the API server does not serve"
     )
-    assert all(each.is_ready() for each in intact_cluster.operators), "and everything else goes on"
+    assert all(each.is_ready() for each in intact_cluster.operators), "the operators stay ready"
     await install_sets(ns.client)
     async with simulated_sets(ns.client, ns.name):
         await group_settled(ns)

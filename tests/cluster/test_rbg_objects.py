@@ -1,4 +1,4 @@
-"""What a group owns on a real cluster: made, kept, repaired and removed."""
+"""What a RoleBasedGroup owns on a real cluster: created, repaired and removed."""
 
 import asyncio
 
@@ -87,19 +87,19 @@ async def test_nothing_is_written_while_the_group_is_at_rest(
 
     async def at_rest() -> bool:
         before = await writes(), await _versions(ns)
-        await asyncio.sleep(1.0)  # the time over which rest is measured, not a wait
+        await asyncio.sleep(1.0)  # this measures rest, it does not wait for anything
         return (await writes(), await _versions(ns)) == before
 
     async def others() -> int:
-        """Groups of earlier tests, which the counter knows as well, may still be going."""
+        """Groups of earlier tests that may still be terminating: the counter counts them too."""
         return len((await ns.client.list(GROUPS)).items) - 1
 
-    # The namespace controller takes its time where many namespaces go at once.
+    # The namespace controller takes long if many namespaces terminate at once.
     gone = "other tests' groups to be gone"
     await eventually(others, lambda number: not number, gone, within=300)
     await eventually(at_rest, bool, "the writes to end")
     before, version = await writes(), await _versions(ns)
-    # Something happens that changes nothing of the group.
+    # A pod event that changes nothing in the group.
     pods = await role_pods(ns, "prefill")
     await ns.annotate(pods[0]["metadata"]["name"], {"note": "seen"})
     await asyncio.sleep(2.0)  # the same
@@ -163,7 +163,7 @@ async def test_edits_of_owned_fields_are_undone_and_fields_of_others_are_kept(
         config, lambda found: found["data"]["config.yaml"] != "x", "the addresses to be back"
     )
     assert found["data"]["more"] == "x"
-    # What we do not say is not ours.
+    # Intact leaves fields alone that it does not set.
     others = {"metadata": {"annotations": {"team": "red"}}, "spec": {"revisionHistoryLimit": 3}}
     await ns.client.patch(STATEFUL_SETS, others, "llm-prefill", ns.name)
     await change(ns, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 3}])
@@ -296,7 +296,7 @@ async def test_scaling_by_adapter_or_by_group_restarts_no_pod(ns: NamespaceUnder
     await change(ns, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 1}])
     await group_settled(ns)
     await eventually(scale, lambda one: one["spec"]["replicas"] == 1, "the adapter to follow")
-    # A role that leaves the number to its adapter keeps what that says.
+    # A role without replicas takes the number of its adapter.
     await change(ns, [{"op": "remove", "path": "/spec/roles/0/replicas"}])
     await ns.kubectl("scale", "rbgsa/llm-prefill", "--replicas=3")
     await group_until(
@@ -394,7 +394,7 @@ async def test_only_template_changes_make_revisions_and_ten_are_kept(
 
     history = await eventually(kept, lambda found: len(found) == 10, "ten revisions")
     assert [one["revision"] for one in history] == list(range(4, 14))
-    # Back to templates that are known is back to their revision, as the newest.
+    # Going back to known templates makes their revision the newest.
     await change(
         ns, [{"op": "replace", "path": "/spec/roles/1/template", "value": template("engine:9")}]
     )

@@ -1,6 +1,6 @@
 """Coordinated rollouts on a real cluster, with the real StatefulSet and Deployment controllers.
 
-What was updated and available at each moment is taken from a watch, event by event.
+A watch tells, event by event, what was updated and available at each moment.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ def states(found: RoleBasedGroup) -> dict[str, str]:
 
 
 async def updated(ns: NamespaceUnderTest, name: str, old: set[str]) -> list[int]:
-    """The ordinals of a role that run another revision than these."""
+    """The ordinals of a role whose pods run none of these revisions."""
     return sorted(
         int(pod["metadata"]["name"].rpartition("-")[2])
         for pod in await role_pods(ns, name)
@@ -254,7 +254,7 @@ async def test_a_deployment_and_a_stateful_set_are_rolled_out_in_step(
 
 
 async def test_a_rollout_goes_on_while_a_dependency_is_not_ready(ns: NamespaceUnderTest) -> None:
-    """Decode depends on prefill, which loses an old pod for good in the middle."""
+    """Decode depends on prefill, and an old pod of prefill stays unready."""
     body = pair(10, 10, strategy={"maxSkew": "10%", "maxUnavailableRatio": "20%"})
     body["spec"]["roles"][1]["dependencies"] = ["prefill"]
     await ns.create(GROUPS, body)
@@ -282,7 +282,7 @@ def _in_flight(found: RoleBasedGroup) -> int:
 async def test_a_rollout_and_a_drain_share_a_budget(
     ns: NamespaceUnderTest,
 ) -> None:
-    """Groups of pods across both roles, of which one may be down: never two are, and both end."""
+    """Both finish, and together they never take more pods than the budget allows."""
     body = pair(12, 6, strategy={"maxSkew": "50%", "maxUnavailableRatio": "50%"})
     for one in body["spec"]["roles"]:
         labels = {"app": "llm", "test": ns.name}
@@ -323,7 +323,7 @@ def _is_of(pod: Json, app: str) -> bool:
 
 @pytest.mark.parametrize("name", ["StatefulSet", "Deployment"])
 async def test_a_rollout_keeps_a_native_budget(ns: NamespaceUnderTest, name: str) -> None:
-    """Nor by the controllers of the workloads, which delete what they are let."""
+    """Also the workload controllers, which delete pods themselves, keep it."""
     strategy = {"maxSkew": "50%", "maxUnavailableRatio": "50%"}
     await ns.create(GROUPS, pair(6, 4, kinds=kind(name), strategy=strategy))
     await group_settled(ns)
@@ -359,7 +359,7 @@ def _has_role(pod: Json) -> bool:
 async def test_a_failed_eviction_of_a_rollout_is_reported_and_retried(
     ns: NamespaceUnderTest,
 ) -> None:
-    """The API server knows no answer for a pod of two budgets."""
+    """The API server refuses to evict a pod of two native budgets."""
     await ns.create(GROUPS, pair(4, 4, strategy={"maxUnavailableRatio": "50%"}))
     await group_settled(ns)
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": {GROUP: "llm"}}}
@@ -414,7 +414,7 @@ async def test_the_plan_command_starts_from_the_present_state_of_the_group(
 
 
 async def budget(ns: NamespaceUnderTest) -> None:
-    """One batch may be down."""
+    """A PodUnavailableBudget: one batch may be down."""
     spec = {
         "selector": {"matchLabels": {"app": "llm"}},
         "maxUnavailable": 1,
@@ -424,7 +424,7 @@ async def budget(ns: NamespaceUnderTest) -> None:
 
 
 async def native_budget(ns: NamespaceUnderTest) -> None:
-    """The same."""
+    """The same as a native budget."""
     groups = Groups(ns)
     annotations = {"intact.dev/group-label-key": BATCH, "intact.dev/min-ready-replicas": "3"}
     await groups.budget(annotations=annotations, maxUnavailable=1)

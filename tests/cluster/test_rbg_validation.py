@@ -1,4 +1,4 @@
-"""Groups that are refused by a real API server: by the CRD, or by our webhook behind it."""
+"""RoleBasedGroups that a real API server accepts or refuses, by the CRD or by our webhook."""
 
 from intact.kube.errors import Invalid
 from tests.support.namespace_under_test import NamespaceUnderTest

@@ -1,6 +1,6 @@
 """The reflector against a real server that is killed, compacted and cut off under load.
 
-In each case the store ends equal to a fresh list, and handlers saw every deletion exactly once.
+In each case the store ends equal to a fresh list, and the handlers saw every deletion once.
 """
 
 import asyncio
@@ -34,10 +34,9 @@ SILENCE = 5.0
 
 @pytest.fixture(scope="module")
 def lone_server() -> Iterator[Cluster]:
-    """A cluster of this module's own, as its API server is killed. Pods are only objects here.
+    """A cluster for this module alone, since its API server is killed. No kubelet runs the pods.
 
-    Without a watch cache for pods their watches come straight from etcd, and a compaction ends
-    them.
+    Without a watch cache, watches of pods come straight from etcd, and a compaction ends them.
     """
     flags = {"kube-apiserver": ["--watch-cache-sizes=pods#0"]}
     with Cluster(nodes=0, flags=flags, without=("kube-scheduler", "kwok")) as cluster:
@@ -45,7 +44,7 @@ def lone_server() -> Iterator[Cluster]:
 
 
 class Witness:
-    """Counts what handlers see, by UID."""
+    """Counts the events that handlers see, by UID."""
 
     def __init__(self, store: Store[Pod]) -> None:
         self.added: Counter[str] = Counter()
@@ -63,7 +62,7 @@ class Witness:
 
 
 class Load:
-    """Creates, changes and deletes pods, all the time, whatever becomes of the server."""
+    """Creates, changes and deletes pods all the time, also while the server is down."""
 
     def __init__(self, client: Client, seed: int) -> None:
         self._client = client
@@ -105,7 +104,7 @@ class Load:
                 await self._step()
                 self.changes += 1
             except (Unreachable, ApiError):
-                await asyncio.sleep(0.05)  # the server is away; that is the point
+                await asyncio.sleep(0.05)  # the server is down, as the test wants it
 
     async def _step(self) -> None:
         choice = self._rng.random()
@@ -116,7 +115,7 @@ class Load:
             with suppress(NotFound):
                 await self._client.delete(PODS, name, NAMESPACE, grace_period_seconds=0)
             self.deletions += 1
-            if self._rng.random() < 0.5:  # again under the old name: another pod
+            if self._rng.random() < 0.5:  # another pod under the old name
                 await self._create(name)
         else:
             name = self._rng.choice(self._names)
@@ -148,7 +147,7 @@ class Scene:
     async def settled(self) -> None:
         """Wait until the store equals a fresh list, and check what handlers saw."""
         async with asyncio.timeout(120):
-            while True:  # a request that the load gave up may still be carried out
+            while True:  # the server may still carry out a request that the load gave up
                 listed = {key_of(pod): pod for pod in (await self.client.list(PODS)).items}
                 if {key_of(pod): pod for pod in self.store} == listed:
                     break

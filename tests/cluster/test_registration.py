@@ -1,4 +1,4 @@
-"""The webhook registration on a real API server: which requests reach us, and which never do."""
+"""The webhook registration on a real API server: which requests reach the gate and which do not."""
 
 import asyncio
 import base64
@@ -48,7 +48,7 @@ Json = dict[str, Any]
 
 
 class Gate:
-    """A namespace whose pods are gated by a server that allows all and writes it down."""
+    """A namespace whose pods are gated by a server that allows and records every request."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.client = client
@@ -56,7 +56,7 @@ class Gate:
         self.asked: list[str] = []
         """`OPERATION resource name`."""
         self.namespaces = {namespace}
-        """Only of these it is written down: others may be on their way out."""
+        """Only requests in these are recorded: namespaces of other tests may be terminating."""
 
     async def answer(self, raw: msgspec.Raw) -> AdmissionResponse:
         request = msgspec.json.decode(raw, type=AdmissionRequest)
@@ -66,7 +66,7 @@ class Gate:
         return AdmissionResponse(allowed=True)
 
     async def make(self, name: str = "p", *, namespace: str = "", **metadata: Any) -> None:
-        """A pod that nobody schedules, so that nothing but the test touches it."""
+        """Create a pod that is not scheduled, so that only the test changes it."""
         body = pod(name, images={"main": "example.test/main:1", "side": "example.test/side:1"})
         body["metadata"] |= metadata
         body["spec"] |= {
@@ -124,7 +124,7 @@ async def label(client: Client, namespace: str) -> None:
 
 
 async def until_asked(gate: Gate) -> None:
-    """The API server takes a moment to take up a registration, and a label."""
+    """Wait until the API server has noticed the registration and the label."""
     await gate.make("probe")
     async with asyncio.timeout(60):
         while True:
@@ -197,7 +197,7 @@ async def create_another(gate: Gate) -> None:
 async def bind(gate: Gate) -> None:
     target = {"apiVersion": "v1", "kind": "Node", "name": "nowhere"}
     body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": target}
-    with suppress(ApiError):  # there is no such node; what matters is that nobody asks us
+    with suppress(ApiError):  # there is no such node; the gate must not be asked anyway
         await gate.client.create_subresource(PODS, "p", gate.namespace, "binding", body)
 
 
@@ -261,7 +261,7 @@ async def test_only_requests_that_may_disrupt_a_pod_reach_the_gate(
         await cached(gate.client, PODS, "p", namespace)
         gate.asked.clear()
         await step(gate)
-        # Of one deletion it may be asked twice: when the API server's cache was behind.
+        # The API server asks twice about one deletion if its cache was behind.
         found = list(dict.fromkeys(gate.asked))
         with suppress(NotFound):
             await gate.patch({"metadata": {"finalizers": None}})
@@ -297,7 +297,7 @@ async def _make_when_possible(gate: Gate, name: str, namespace: str) -> None:
         while True:
             try:
                 await gate.make(name, namespace=namespace)
-            except ApiError as error:  # the default ServiceAccount comes a moment later
+            except ApiError as error:  # the default ServiceAccount is created a moment later
                 if "serviceaccount" not in str(error):
                     raise
                 await asyncio.sleep(0.05)
@@ -398,7 +398,7 @@ async def test_with_intact_down_a_namespace_can_still_be_deleted(cluster: Cluste
             await _make_when_possible(gate, "p", doomed)
             await _until_refused(gate)
             await client.delete(NAMESPACES, doomed)
-            # The namespace controller takes its time where many namespaces go at once.
+            # The namespace controller takes long if many namespaces terminate at once.
             async with asyncio.timeout(300):
                 while (await client.list(NAMESPACES, fields=f"metadata.name={doomed}")).items:
                     await asyncio.sleep(0.1)

@@ -24,13 +24,13 @@ CLUSTER_ROLE_BINDINGS = untyped(
 )
 
 SLACK = 10.0
-"""Seconds that the machine may add to what a lease takes; without a machine it is measured exactly
-(tests/unit/kube/test_lease.py)."""
+"""Seconds that a busy machine may add to the times of a lease, which tests/unit/kube/test_lease.py
+measures exactly."""
 
 
 @pytest.fixture
 def kubeconfig(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
-    """Its namespace, in which the Lease is, belongs to this test alone."""
+    """With a namespace of its own for the Lease of this test."""
     return write_kubeconfig(cluster, tmp_path / "kubeconfig", namespace=namespace)
 
 
@@ -62,7 +62,7 @@ async def test_intact_run_connects_leads_watches_and_serves(
         intact.process.send_signal(signal.SIGTERM)
         assert await intact.ended() == 0
         lease = await client.get(LEASES, "intact", namespace)
-        assert lease.spec.holder_identity in ("", None), "given back for the next one"
+        assert lease.spec.holder_identity in ("", None), "the lease is released for the next leader"
 
 
 async def test_one_leads_at_a_time_and_a_dead_leader_is_replaced(kubeconfig: Path) -> None:
@@ -73,13 +73,13 @@ async def test_one_leads_at_a_time_and_a_dead_leader_is_replaced(kubeconfig: Pat
             await each.ready()
         first, second = await leader_of(one, two)
 
-        # Frozen for longer than its lease, it must not think that it still leads.
+        # Frozen for longer than its lease, the leader must not think that it still leads.
         first.process.send_signal(signal.SIGSTOP)
         await until_leading(second, within=timing.duration + SLACK)
         first.process.send_signal(signal.SIGCONT)
         await sampled_alone(second, first, seconds=timing.retry_period * 2)
 
-        # Killed, it is replaced within its lease.
+        # A killed leader is replaced once its lease has expired.
         second.process.kill()
         await second.ended()
         await until_leading(first, within=timing.duration + SLACK)
@@ -213,7 +213,7 @@ async def until_leading(intact: IntactProcess, within: float = 30) -> None:
 
 
 async def leader_of(one: IntactProcess, two: IntactProcess) -> tuple[IntactProcess, IntactProcess]:
-    """The one that leads, and the other one."""
+    """The process that leads, and the other."""
     async with asyncio.timeout(30):
         while True:
             leading = [each for each in (one, two) if await each.leads()]
@@ -224,7 +224,7 @@ async def leader_of(one: IntactProcess, two: IntactProcess) -> tuple[IntactProce
 
 
 async def sampled_alone(leader: IntactProcess, other: IntactProcess, seconds: float) -> None:
-    """Look at both, over and over: never do both lead."""
+    """Sample both repeatedly: only `leader` leads."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     samples = 0

@@ -1,4 +1,4 @@
-"""Admission: who is asked, in which order, with what, and what an answer does."""
+"""Admission: which hooks are asked, in which order, with what, and what an answer does."""
 
 import asyncio
 import base64
@@ -16,7 +16,7 @@ ALL = ["CREATE", "UPDATE", "DELETE"]
 
 
 class Recorder:
-    """Hooks that note when they were asked, with what."""
+    """Hooks that record the requests they are asked about."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Json]] = []
@@ -185,7 +185,7 @@ async def test_a_graceful_deletion_is_asked_at_each_request(backend: Backend) ->
     recorder = Recorder()
     await backend.admit("v", "validating", ["DELETE"], ["pods"], recorder.hook("v"))
     await backend.client.create(PODS, pod("p", node=backend.node), backend.namespace)
-    # One request may be asked about more than once: a hook must be able to answer it again.
+    # The server may ask about one request more than once: a hook must answer it again.
     for grace, was_terminating in ((30, False), (0, True)):
         recorder.asked.clear()
         await backend.client.delete(PODS, "p", backend.namespace, grace_period_seconds=grace)
@@ -262,7 +262,7 @@ async def test_a_hook_cannot_change_an_immutable_field(backend: Backend) -> None
 
 
 async def test_a_waiting_admission_does_not_hold_up_another(backend: Backend) -> None:
-    """One that waits does not hold up another."""
+    """A hook that waits does not hold up another request."""
     first_may_go = asyncio.Event()
 
     async def wait_for_second(request: Json) -> Json:

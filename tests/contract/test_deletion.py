@@ -82,7 +82,7 @@ async def test_a_pod_on_a_node_is_deleted_gracefully(backend: Backend) -> None:
     assert held["metadata"]["deletionGracePeriodSeconds"] == 30
     assert held["metadata"]["uid"] == made["metadata"]["uid"]
     assert held["metadata"]["generation"] == 2
-    # The kubelet's part: it ends the pod, then deletes the object without grace.
+    # As the kubelet does once the containers have ended: delete the object without grace.
     await backend.client.delete(PODS, "p", backend.namespace, grace_period_seconds=0)
     assert await gone(backend, PODS, "p")
 
@@ -152,7 +152,7 @@ async def test_a_deletion_with_a_failed_precondition_conflicts(backend: Backend)
 async def test_the_propagation_policy_sets_a_finalizer(
     backend: Backend, policy: str, finalizer: str
 ) -> None:
-    # A finalizer of ours keeps the garbage collector from ending it before we look.
+    # A finalizer of the test keeps the garbage collector from removing the object too early.
     body = deployment("d", 0)
     body["metadata"]["finalizers"] = ["x.io/a"]
     await backend.client.create(DEPLOYMENTS, body, backend.namespace)

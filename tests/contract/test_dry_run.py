@@ -1,4 +1,4 @@
-"""Dry runs answer as if, and store nothing."""
+"""Dry runs answer as real requests do, and store nothing."""
 
 import pytest
 

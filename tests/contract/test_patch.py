@@ -274,5 +274,5 @@ async def test_an_update_takes_over_what_it_changes(backend: Backend) -> None:
 async def test_managers_that_apply_the_same_value_share_the_field(backend: Backend) -> None:
     await apply(backend, {"k": "1"}, "one")
     await apply(backend, {"k": "1"}, "two")
-    # One lets go of it; the other still holds it.
+    # One manager gives the field up; the other still owns it.
     assert (await apply(backend, {}, "one"))["data"] == {"k": "1"}

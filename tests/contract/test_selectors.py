@@ -54,7 +54,7 @@ async def test_a_malformed_label_selector_is_refused(backend: Backend, selector:
 async def test_a_field_selector_lists_the_matching_pods(backend: Backend) -> None:
     for name, node in (("a", backend.node), ("b", backend.node), ("c", "")):
         body = pod(name, node=node) if node else pod(name, labels={"x": "y"})
-        if not node:  # keeps the scheduler away from it
+        if not node:  # the scheduler must not assign one
             body["spec"]["schedulerName"] = "nobody"
         await backend.client.create(PODS, body, backend.namespace)
     for selector, expected in (

@@ -95,7 +95,7 @@ async def test_a_deletion_carries_the_last_state_and_its_own_version(backend: Ba
 
 
 async def test_a_list_and_a_watch_from_it_have_no_gap(backend: Backend) -> None:
-    """Whatever is created around a list is in the list or in the watch, and not in both."""
+    """An object that is created around a list is in the list or in the watch, never in both."""
     creating = asyncio.gather(*(create(backend, f"c{n}") for n in range(30)))
     listed = await backend.client.list(CONFIGMAPS, backend.namespace)
     names = [item["metadata"]["name"] for item in listed.items]

@@ -1,4 +1,4 @@
-"""A namespace with budgets in it: what tests do there, and what its pods go through."""
+"""A namespace for one test: what the test does there, and every state that its pods were in."""
 
 import asyncio
 import re
@@ -25,7 +25,7 @@ from tests.support.pub_cases import budget
 
 EVENTS = untyped("", "v1", "events", "Event")
 WITHIN = 60.0
-"""Seconds that anything may take before a test fails."""
+"""Seconds after which a test gives up waiting."""
 UNREADY = "devcluster.intact.dev/unready"
 TERMINATION_DELAY = "devcluster.intact.dev/termination-delay"
 Found = TypeVar("Found")
@@ -35,7 +35,7 @@ State = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the API server said."""
+    """An answer of the API server."""
 
     code: int
     message: str = ""
@@ -51,7 +51,7 @@ class Watched:
         self.seen = asyncio.Condition()
 
     def taken(self, state: State) -> set[str]:
-        """The UIDs of pods that were there at first and have gone, or are going."""
+        """The UIDs of the first pods that are gone or terminating."""
         return {
             uid
             for uid in self.states[0]
@@ -59,7 +59,7 @@ class Watched:
         }
 
     async def until(self, condition: Callable[[State], bool]) -> None:
-        """Wait until some state was so, also an earlier one."""
+        """Wait until the condition holds for a state, also an earlier one."""
         checked = 0
         async with asyncio.timeout(WITHIN), self.seen:
             while not any(condition(state) for state in self.states[checked:]):
@@ -100,7 +100,7 @@ class NamespaceUnderTest:
                     return
 
     async def close(self) -> None:
-        with suppress(NotFound):  # the test did
+        with suppress(NotFound):  # the test deleted it
             await self.client.delete(NAMESPACES, self.name)
         for node in (await self.client.list(NODES)).items:
             if node["spec"].get("unschedulable"):
@@ -109,13 +109,14 @@ class NamespaceUnderTest:
                 )
         await self.transport.close()
 
-    # What is there
+    # Objects
 
     async def create(self, resource: Resource[Any], body: object) -> Any:
         return await self.client.create(resource, body, self.name)
 
     async def pods(self, *names: str, node: str = "node-0", **metadata: Any) -> None:
-        """Pods that nobody owns, ready but where an annotation says otherwise."""
+        """Create pods without an owner, and wait until they are ready, unless an annotation holds
+        them unready."""
         for name in names:
             await self.create(PODS, pod(name, node=node, **metadata))
         if UNREADY not in metadata.get("annotations", {}):
@@ -128,7 +129,7 @@ class NamespaceUnderTest:
         )
 
     async def running(self, count: int) -> list[str]:
-        """The names of so many pods, once they are all ready."""
+        """Wait for exactly so many ready pods; their names."""
         pods = await self.until(
             f"{count} ready pods",
             lambda pods: len([one for one in pods.values() if is_available(one)]) == count,
@@ -138,7 +139,7 @@ class NamespaceUnderTest:
     async def until(
         self, what: str, condition: Callable[[dict[str, Json]], bool], within: float = WITHIN
     ) -> dict[str, Json]:
-        """Wait until the pods, by name, are so."""
+        """Wait until the condition holds for the pods, by name."""
 
         async def look() -> dict[str, Json]:
             page = await self.client.list(PODS, self.name)
@@ -156,7 +157,7 @@ class NamespaceUnderTest:
 
     @asynccontextmanager
     async def watched(self) -> AsyncGenerator[Watched, None]:
-        """At its end everything has been seen that was there when the block ended."""
+        """The states of the pods during the block, including all events up to its end."""
         page = await self.client.list(PODS, self.name)
         watched = Watched({one["metadata"]["uid"]: one for one in page.items})
         following = asyncio.create_task(
@@ -166,7 +167,7 @@ class NamespaceUnderTest:
             yield watched
             last = f"last-{uuid.uuid4().hex[:8]}"
             body = pod(last)
-            body["spec"]["schedulerName"] = "nobody"
+            body["spec"]["schedulerName"] = "none"
             await self.create(PODS, body)
             await watched.until(lambda state: last in names_in(state))
         finally:
@@ -182,7 +183,7 @@ class NamespaceUnderTest:
         annotations: Mapping[str, str] | None = None,
         **status: object,
     ) -> PodUnavailableBudget:
-        """Make a budget and wait until it works and its status is as given."""
+        """Create a budget, and wait until it works and its status has these values."""
         await self.client.create(
             PUBS, budget(spec, name, annotations=dict(annotations or {})), self.name
         )
@@ -207,7 +208,7 @@ class NamespaceUnderTest:
     async def status(self, name: str = "budget") -> PubStatus:
         return (await self.client.get(PUBS, name, self.name)).status
 
-    # Asking
+    # Requests
 
     async def delete(self, name: str, **options: object) -> Answer:
         return await self._ask("DELETE", PODS.path(self.name, name), options)
@@ -244,7 +245,7 @@ class NamespaceUnderTest:
         query: dict[str, str] | None = None,
         content: str = JSON,
     ) -> Answer:
-        """Asked once, whatever the answer."""
+        """Send a request once, whatever the answer."""
         request = Request(method, path, query or {}, msgspec.json.encode(body), content)
         response = await self.transport.send(request)
         if response.status < 400:
@@ -270,7 +271,7 @@ class NamespaceUnderTest:
     # kubectl
 
     async def kubectl(self, *arguments: str, stdin: object = None) -> tuple[int, str]:
-        """The exit code, and everything that it said."""
+        """The exit code and the output."""
         process = await self._kubectl(*arguments)
         said, _ = await asyncio.wait_for(
             process.communicate(b"" if stdin is None else msgspec.json.encode(stdin)), WITHIN
@@ -321,16 +322,16 @@ class Drain:
                 self._more.notify_all()
 
     async def says(self, pattern: str) -> re.Match[str]:
-        """Wait for it to say something like this."""
+        """Wait until the output has a match."""
         async with asyncio.timeout(WITHIN), self._more:
             while not (found := re.search(pattern, self.said)):
                 await self._more.wait()
         return found
 
     async def between_rounds(self, watched: Watched, names: Iterable[str]) -> None:
-        """Wait until each of these pods goes or has just been refused: kubectl asks for it again
-        after 5 s, and meanwhile no request dies together with a replica, for kubectl gives up on
-        its pod then."""
+        """Wait until each of these pods is terminating or has just been refused. kubectl retries a
+        refused pod after 5 s. Until then no request is under way: kubectl would give up on the pod
+        of a request that dies together with an operator."""
         before = self._refusals()
 
         def is_answered(name: str) -> bool:
@@ -348,7 +349,7 @@ class Drain:
         return Counter(re.findall(r'error when evicting pods/"([^"]+)".*will retry', self.said))
 
     async def ended(self, within: float = 2 * WITHIN) -> int:
-        """kubectl asks again every 5 s only: it takes as many rounds as there are groups."""
+        """The exit code. kubectl retries every 5 s, and needs about one round for each group."""
         async with asyncio.timeout(within):
             code = await self._process.wait()
             await self.reading
@@ -356,7 +357,7 @@ class Drain:
 
 
 def is_available(one: Json) -> bool:
-    """Ready and not going, as read from the pod itself."""
+    """Ready and not terminating."""
     conditions = one.get("status", {}).get("conditions") or []
     return "deletionTimestamp" not in one["metadata"] and any(
         each["type"] == "Ready" and each["status"] == "True" for each in conditions
@@ -387,7 +388,7 @@ async def eventually(
     what: str,
     within: float = WITHIN,
 ) -> Found:
-    """The first that is so; an assertion with the last one, if none is in time."""
+    """The first value for which the condition holds; fails with the last one after `within` s."""
     last: Found | KubeError | None = None
     loop = asyncio.get_running_loop()
     end = loop.time() + within
@@ -399,7 +400,7 @@ async def eventually(
         except KubeError as error:
             last = error
         await asyncio.sleep(0.05)
-    raise AssertionError(f"waited {within:.0f} s in vain for {what}; last seen: {last}")
+    raise AssertionError(f"timed out after {within:.0f} s waiting for {what}; last seen: {last}")
 
 
 def open_namespace(

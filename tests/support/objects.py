@@ -1,4 +1,4 @@
-"""Objects and resources that tests make, as plain dicts."""
+"""Objects that tests create, as plain dicts, and their resources."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Native PodDisruptionBudgets that count groups, on a cluster whose server knows PodGroups."""
+"""Native PodDisruptionBudgets that count groups, on a cluster that serves PodGroups."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ class Groups:
         self.ns = ns
         self.labels = LABELS | {"test": ns.name}
 
-    # What is there
+    # Objects
 
     async def workload(self, name: str = "llm", need: int = 3) -> None:
         template = {"name": "worker", "schedulingPolicy": {"gang": {"minCount": need}}}
@@ -54,7 +54,7 @@ class Groups:
         await self.ns.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec})
 
     async def pods_of(self, group: str, nodes: Mapping[str, str]) -> None:
-        """Pods of a PodGroup: their nodes by name."""
+        """Create the pods of a PodGroup; `nodes` by name."""
         for name, node in nodes.items():
             body = pod(name, node=node, labels={**self.labels, "group": group})
             body["spec"]["schedulingGroup"] = {"podGroupName": group}
@@ -88,7 +88,7 @@ class Groups:
         return await self.counted(allowed=1, healthy=2)
 
     async def lws_pods(self, group: str, nodes: Mapping[str, str], size: int) -> None:
-        """Pods with the labels and the annotation of a LeaderWorkerSet's."""
+        """Create pods with the labels and the annotation that a LeaderWorkerSet sets."""
         labels = {
             **self.labels,
             "group": group,
@@ -131,7 +131,7 @@ class Groups:
         matches: Callable[[PodDisruptionBudget], bool] = lambda _: True,
         **status: int,
     ) -> PodDisruptionBudget:
-        """Wait until so many groups may go, and so many are healthy."""
+        """Wait until the budget allows so many groups to go, and counts so many as healthy."""
 
         def is_so(found: PodDisruptionBudget) -> bool:
             counters = replicas(found)

@@ -33,18 +33,18 @@ async def group_until(
     async def look() -> RoleBasedGroup:
         return await ns.client.get(RBGS, name, ns.name)
 
-    # A rollout takes many rounds, and some more after the end of a leader.
+    # A rollout takes many rounds, and longer if the leader dies.
     return await eventually(look, condition, what, within=3 * WITHIN)
 
 
 def condition_of(group: RoleBasedGroup, kind: str) -> tuple[str, str]:
-    """Status and reason; empty if it has none of this type."""
+    """Status and reason; both empty if there is no condition of this type."""
     found = [one for one in group.status.conditions if one.type == kind]
     return (found[0].status, found[0].reason) if found else ("", "")
 
 
 def settled(group: RoleBasedGroup) -> bool:
-    """Ready, all of it updated, and that said of the present spec."""
+    """Whether all replicas are ready and updated, by a status of the present generation."""
     return (
         group.status.observed_generation == group.metadata.generation
         and condition_of(group, "Ready")[0] == "True"
@@ -53,7 +53,7 @@ def settled(group: RoleBasedGroup) -> bool:
 
 
 def completed(group: RoleBasedGroup) -> bool:
-    """Settled, and no more to be done by its coordinations: what is old has been taken away."""
+    """Whether it is settled and all its coordinations are completed: old replicas are removed."""
     states = [
         one.state for each in group.status.coordination_state for one in each.progress.values()
     ]

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets without their controller: the CRD, and what the controller does, in small."""
+"""LeaderWorkerSets without their controller: the CRD, and a small controller in its place."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -36,11 +36,12 @@ async def remove_sets(client: Client) -> None:
 
 @asynccontextmanager
 async def simulated_sets(
-    client: Client, namespace: str, *, says: bool = True
+    client: Client, namespace: str, *, observed_generation: bool = True
 ) -> AsyncGenerator[None, None]:
-    """Plays the controller: replicas with a leader and workers, from the highest index down to the
-    partition updated one at a time. `says` whether it tells which generation it has seen."""
-    playing = asyncio.create_task(_play(client, namespace, says=says))
+    """Plays the controller: creates replicas of a leader and its workers, and updates one replica
+    at a time, from the highest index down to the partition. With `observed_generation` it writes
+    that into the status."""
+    playing = asyncio.create_task(_play(client, namespace, observed_generation=observed_generation))
     try:
         yield
     finally:
@@ -48,15 +49,17 @@ async def simulated_sets(
         await asyncio.gather(playing, return_exceptions=True)
 
 
-async def _play(client: Client, namespace: str, *, says: bool) -> None:
+async def _play(client: Client, namespace: str, *, observed_generation: bool) -> None:
     while True:
         with suppress(KubeError):
             for each in (await client.list(SETS, namespace)).items:
-                await _reconcile(client, namespace, each, says=says)
+                await _reconcile(client, namespace, each, observed_generation=observed_generation)
         await asyncio.sleep(0.1)
 
 
-async def _reconcile(client: Client, namespace: str, each: Json, *, says: bool) -> None:
+async def _reconcile(
+    client: Client, namespace: str, each: Json, *, observed_generation: bool
+) -> None:
     name, spec = each["metadata"]["name"], each["spec"]
     template, replicas = spec["leaderWorkerTemplate"], spec["replicas"]
     rolling = spec["rolloutStrategy"]["rollingUpdateConfiguration"]
@@ -79,7 +82,7 @@ async def _reconcile(client: Client, namespace: str, each: Json, *, says: bool) 
         else:
             await _fill(client, namespace, each, index, pods)
     status = {"replicas": replicas}
-    if says:
+    if observed_generation:
         status["observedGeneration"] = each["metadata"]["generation"]
     if each.get("status") != status:
         await client.patch(SETS, {"status": status}, name, namespace, subresource="status")

@@ -68,7 +68,7 @@ async def post(ns: NamespaceUnderTest, name: str, version: str, **more: Any) -> 
     body: Json = {"metadata": {"name": name, "namespace": ns.name}, **more}
     if version:
         body |= {"apiVersion": version, "kind": "Eviction"}
-    return await ns._ask("POST", PODS.path(ns.name, name, "eviction"), body)
+    return await ns.ask("POST", PODS.path(ns.name, name, "eviction"), body)
 
 
 async def is_going(ns: NamespaceUnderTest, name: str) -> bool:
@@ -102,7 +102,7 @@ async def test_an_eviction_with_another_name_in_the_body_is_refused(
 ) -> None:
     await protect(2)
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "b"}}
-    answer = await ns._ask("POST", PODS.path(ns.name, "a", "eviction"), body)
+    answer = await ns.ask("POST", PODS.path(ns.name, "a", "eviction"), body)
     assert answer.code == 400
     assert "name in URL does not match name in Eviction object" in answer.message
 
@@ -113,7 +113,7 @@ async def test_the_eviction_subresource_allows_only_post(
 ) -> None:
     await protect(2)
     path = PODS.path(ns.name, "a", "eviction")
-    answer = await ns._ask(method, path, {}, {}, PatchType.MERGE)
+    answer = await ns.ask(method, path, {}, {}, PatchType.MERGE)
     assert answer.code == 405
 
 

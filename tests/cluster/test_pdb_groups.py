@@ -241,7 +241,7 @@ async def test_bad_labels_and_annotations_are_refused_on_budgets_in_groups_only(
 async def test_without_the_label_the_stock_controller_counts_the_budget_again(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await groups.red_or_blue()
+    await groups.protected_red_and_blue()
     assert (await ns.evict("red-0")).code == 201
     await groups.counted(allowed=0, healthy=1, current_healthy=5)
     await groups.edit(metadata={"labels": {SCOPE: None}})
@@ -294,7 +294,7 @@ async def test_the_api_server_refuses_a_pod_of_two_budgets_and_spends_none(
 async def test_the_stock_controller_and_ours_do_not_write_against_each_other(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await groups.red_or_blue()
+    await groups.protected_red_and_blue()
     before = after = await groups.stored()
     # The stock controller writes at every pod event; its writes store nothing.
     for _ in range(5):

@@ -22,7 +22,7 @@ def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithInt
 async def test_a_dry_run_of_an_eviction_spends_no_group(
     ns: NamespaceUnderTest, groups: Groups, where: str
 ) -> None:
-    before = await groups.red_or_blue()
+    before = await groups.protected_red_and_blue()
     asked = {"dry_run": "All"} if where == "query" else {"dryRun": ["All"]}
     for name in ("red-0", "blue-0"):
         assert (await ns.evict(name, **asked)).code == 201
@@ -35,7 +35,7 @@ async def test_a_dry_run_of_an_eviction_spends_no_group(
 
 
 async def test_a_dry_run_of_a_drain_spends_no_group(ns: NamespaceUnderTest, groups: Groups) -> None:
-    before = await groups.red_or_blue()
+    before = await groups.protected_red_and_blue()
     async with ns.drain("node-0", "--dry-run=server") as drain:
         assert await drain.ended() == 0, drain.said
     assert len(await ns.on_node("node-0")) == 4
@@ -45,10 +45,10 @@ async def test_a_dry_run_of_a_drain_spends_no_group(ns: NamespaceUnderTest, grou
 async def test_an_eviction_refused_by_a_precondition_costs_its_group_for_a_while(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await groups.red_or_blue()
+    await groups.protected_red_and_blue()
     path = PODS.path(ns.name, "red-0", "eviction")
     for verb in ("GET", "PATCH"):
-        assert (await ns._ask(verb, path, {}, {}, PatchType.MERGE)).code == 405
+        assert (await ns.ask(verb, path, {}, {}, PatchType.MERGE)).code == 405
     other = await ns.evict("red-0", preconditions={"uid": "another"})
     assert other.code == 409
     # The server spends a group before it checks the precondition. Intact gives it back later.
@@ -58,7 +58,7 @@ async def test_an_eviction_refused_by_a_precondition_costs_its_group_for_a_while
         "kind": "Eviction",
         "metadata": {"name": "red-0", "namespace": ns.name},
     }
-    assert (await ns._ask("POST", path, body)).code == 201
+    assert (await ns.ask("POST", path, body)).code == 201
     assert (await ns.evict("blue-0")).code == 429
 
 
@@ -81,7 +81,9 @@ async def test_a_pod_of_a_native_and_a_pod_unavailable_budget_needs_both(
     await groups.budget(minAvailable=2)
     await groups.counted(allowed=0, healthy=2)
     spec = {"selector": {"matchLabels": {"app": "llm"}}, "maxUnavailable": 1}
-    await ns.budget(spec, total_replicas=6, unavailable_allowed=1)
+    # The pods have no owner: without the annotation the total would follow the evicted pod down.
+    six = {"pub.kruise.io/protect-total-replicas": "6"}
+    await ns.budget(spec, annotations=six, total_replicas=6, unavailable_allowed=1)
     denied = await ns.evict("red-0")
     assert denied.code == 429
     # The unit that the PodUnavailableBudget gave comes back.
@@ -99,7 +101,7 @@ async def test_a_pod_of_a_native_and_a_pod_unavailable_budget_needs_both(
 async def test_status_writes_of_other_clients_are_undone(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    before = await groups.red_or_blue()
+    before = await groups.protected_red_and_blue()
     forged = {
         "metadata": {"annotations": {"intact.dev/ledger": "{}", "intact.dev/replicas": "{}"}},
         "status": {"disruptionsAllowed": 9, "currentHealthy": 9, "conditions": []},
@@ -150,7 +152,7 @@ async def test_a_ledger_copied_from_another_budget_is_ignored(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     """As after `kubectl get -o yaml` and `kubectl apply`."""
-    first = await groups.red_or_blue()
+    first = await groups.protected_red_and_blue()
     await ns.client.delete(PDBS, "llm", ns.name)
     await groups.budget(annotations=first.metadata.annotations, minAvailable=2)
     found = await groups.counted(allowed=0, healthy=2)

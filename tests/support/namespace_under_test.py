@@ -211,7 +211,7 @@ class NamespaceUnderTest:
     # Requests
 
     async def delete(self, name: str, **options: object) -> Answer:
-        return await self._ask("DELETE", PODS.path(self.name, name), options)
+        return await self.ask("DELETE", PODS.path(self.name, name), options)
 
     async def evict(self, name: str, dry_run: str = "", **options: object) -> Answer:
         body = {
@@ -220,7 +220,7 @@ class NamespaceUnderTest:
             "metadata": {"name": name, "namespace": self.name},
         }
         query = {"dryRun": dry_run} if dry_run else {}
-        return await self._ask(
+        return await self.ask(
             "POST",
             PODS.path(self.name, name, "eviction"),
             body | ({"deleteOptions": options} if options else {}),
@@ -229,7 +229,7 @@ class NamespaceUnderTest:
 
     async def change(self, name: str, body: Json, subresource: str = "", **query: str) -> Answer:
         path = PODS.path(self.name, name, subresource)
-        return await self._ask("PATCH", path, body, query, PatchType.STRATEGIC)
+        return await self.ask("PATCH", path, body, query, PatchType.STRATEGIC)
 
     async def set_image(self, name: str, image: str) -> Answer:
         return await self.change(name, {"spec": {"containers": [{"name": "main", "image": image}]}})
@@ -237,7 +237,7 @@ class NamespaceUnderTest:
     async def annotate(self, name: str, annotations: dict[str, str | None]) -> Answer:
         return await self.change(name, {"metadata": {"annotations": annotations}})
 
-    async def _ask(
+    async def ask(
         self,
         method: str,
         path: str,

@@ -81,7 +81,7 @@ class Groups:
             await self.group(name, need=3, pods=3, nodes=("node-0", "node-1"))
         return {"red": 3, "blue": 3}
 
-    async def red_or_blue(self) -> PodDisruptionBudget:
+    async def protected_red_and_blue(self) -> PodDisruptionBudget:
         """The same under a budget that lets one of both go, once it is counted."""
         await self.red_and_blue()
         await self.budget(minAvailable=1)
@@ -149,7 +149,7 @@ class Groups:
 
     async def edit(self, name: str = "llm", **body: Any) -> Answer:
         path = PDBS.path(self.ns.name, name)
-        return await self.ns._ask("PATCH", path, body, {}, PatchType.MERGE)
+        return await self.ns.ask("PATCH", path, body, {}, PatchType.MERGE)
 
     async def annotate(self, **annotations: str | None) -> Answer:
         return await self.edit(metadata={"annotations": annotations})

@@ -137,7 +137,8 @@ class Service:
 
     def start(self) -> Operator:
         self._started += 1
-        operator = Operator(self._world, f"operator-{self._started}")
+        # The name seeds its random streams: with another name every seed is another course.
+        operator = Operator(self._world, f"replica-{self._started}")
         self.operators.append(operator)
         operator.start()
         return operator

@@ -82,7 +82,7 @@ def test_a_drain_under_a_native_budget_takes_one_group_at_a_time_with_intact_onl
     assert summary["with_intact"]["refused"] > 0
     # A PodDisruptionBudget that counts pods allows as many as one shard has, of several shards.
     assert summary["without_intact"]["worst"] >= 2
-    assert "the disruption budget llm has 3 of 4 groups available" in output
+    assert "3 of 4 groups are available; the disruption budget llm requires 3" in output
     assert not left(tmp_path)
 
 

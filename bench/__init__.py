@@ -1,1 +1,1 @@
-"""Benchmarks: the same work by Intact and by a peer, in one run, as a ratio."""
+"""Benchmarks: Intact and a peer do the same work in one run; the result is a ratio."""

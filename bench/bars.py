@@ -1,4 +1,4 @@
-"""Figures that must be met as they are, without a peer."""
+"""Figures with a bar of their own, without a peer."""
 
 from dataclasses import dataclass
 

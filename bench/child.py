@@ -1,6 +1,6 @@
-"""Parts of a benchmark that run in processes of their own and say in JSON lines what they did.
+"""Parts of a benchmark that run in processes of their own and report in lines of JSON.
 
-A child ends when its standard input does, so it never outlives the benchmark, however that ends.
+A child ends when its standard input is closed, so it never outlives the benchmark.
 """
 
 import json
@@ -9,17 +9,16 @@ import subprocess
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import Any, Self
 
 from bench.usage import usage
 
 TIMEOUT = 600.0
-"""Seconds without a word after which a child counts as stuck."""
+"""Seconds without a line after which a child counts as stuck."""
 
 
 class BenchError(Exception):
-    """The benchmark could not be run, or its parts did not do the same work."""
+    """The benchmark could not run, or its parts did not do the same work."""
 
 
 class Child:
@@ -31,7 +30,7 @@ class Child:
             [sys.executable, "-m", module, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # The servers are on loopback, where no proxy leads.
+            # The API server is on loopback, where no proxy leads.
             env={k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")},
             start_new_session=True,
         )
@@ -39,17 +38,12 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
 
     def hear(self, word: str) -> dict[str, Any]:
-        """Wait for the next line, which must be this one."""
+        """Wait for the next line, which must have this word."""
         assert self._process.stdout is not None
         watchdog = threading.Timer(TIMEOUT, self._process.kill)
         watchdog.start()
@@ -58,7 +52,9 @@ class Child:
         finally:
             watchdog.cancel()
         if not line:
-            raise BenchError(f"{self._module} ended, or was silent too long, before {word!r}")
+            raise BenchError(
+                f"{self._module} ended, or was silent for {TIMEOUT:.0f} s, before {word!r}"
+            )
         said: dict[str, Any] = json.loads(line)
         if said["word"] != word:
             raise BenchError(f"{self._module} said {said['word']!r} instead of {word!r}")
@@ -66,7 +62,7 @@ class Child:
 
 
 def end_with_parent() -> None:
-    """The child's side; to be called first."""
+    """The child calls this first."""
 
     def wait() -> None:
         os.read(sys.stdin.fileno(), 1)
@@ -76,6 +72,6 @@ def end_with_parent() -> None:
 
 
 def say(word: str, **facts: object) -> None:
-    """Tell the parent, with what this process has used so far and when."""
+    """Report to the parent, with the time and what this process has used so far."""
     now = usage(os.getpid()).as_dict()
     print(json.dumps({"word": word, "usage": now, "at": time.monotonic()} | facts), flush=True)

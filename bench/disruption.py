@@ -1,6 +1,6 @@
-"""What a change of readiness costs the disruption controller: Intact's, and Kubernetes' own.
+"""What a change of readiness costs the disruption controllers of Intact and of Kubernetes.
 
-Both see the same pods and the same changes, one after the other; nothing else changes anything in
+Both see the same pods and the same changes, one controller after the other. Nothing else changes
 the cluster. See docs/benchmarks.md.
 """
 
@@ -14,20 +14,21 @@ from contextlib import asynccontextmanager, suppress
 from bench import bars, table
 from bench.bars import Bar
 from bench.child import BenchError
-from bench.pods import readiness
-from bench.pub_setup import all_of, fill, pod_name
-from bench.replica import Replica
+from bench.output import conclude, progress
+from bench.pub_setup import all_of, fill
+from bench.readiness import ReadinessChanges
 from bench.result import Result
-from bench.table import Row, count, megabytes, seconds
+from bench.table import Row, count, megabytes, milliseconds, ratio, seconds
 from bench.usage import Usage, usage
 from devcluster.cluster import Cluster
 from devcluster.components import CONTROLLER_MANAGER, KWOK, SCHEDULER
 from devcluster.errors import DevclusterError
-from intact.kube.client import Client, PatchType
+from devcluster.operator_process import OperatorProcess
+from intact.kube.client import Client
 from intact.kube.config import from_kubeconfig
 from intact.kube.http import HttpTransport
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PDBS, untyped
+from intact.kube.resources import PDBS
 from intact.kube.store import Store
 from intact.model.pdb import PodDisruptionBudget
 
@@ -41,7 +42,6 @@ PODS_EACH = 20
 MIN_AVAILABLE = "50%"
 FLAGS = {CONTROLLER_MANAGER: ["--controllers=disruption-controller"]}
 _NAMESPACE = "team"
-_ALL_PODS = untyped("", "v1", "pods", "Pod")
 
 
 def main() -> int:
@@ -53,8 +53,8 @@ def main() -> int:
         parser.error("at least one budget and one event are needed")
     pods = min(arguments.budgets) * PODS_EACH
     if arguments.events > pods:
-        # A second change of a pod may overtake the first, and nobody knows then how it should end.
-        parser.error(f"{pods} pods can have at most {pods} changes, not {arguments.events}")
+        # A second change of a pod may overtake the first: the right end would be unknown.
+        parser.error(f"--events is {arguments.events}; with {pods} pods it may be at most {pods}")
     results: list[tuple[int, Result, Result]] = []
     try:
         for budgets in arguments.budgets:
@@ -68,9 +68,7 @@ def main() -> int:
         return 1
     checks = _bars(results)
     print(f"\n{bars.render(checks)}")
-    passed = all(check.passed for check in checks)
-    print("\nPASS" if passed else "\nFAIL")
-    return 0 if passed else 1
+    return conclude(passed=all(check.passed for check in checks))
 
 
 def _show(budgets: int, events: int, ours: Result, theirs: Result) -> None:
@@ -93,7 +91,12 @@ def _bars(results: list[tuple[int, Result, Result]]) -> list[Bar]:
         checks += [
             Bar(f"{size}: CPU per change", ours.cpu_per_event, CPU_BAR, milliseconds),
             Bar(f"{size}: behind the last change", ours.behind, BEHIND_BAR, seconds),
-            Bar(f"{size}: memory, of the peer's", ours.ended.rss / theirs.ended.rss, 1.0, ratio),
+            Bar(
+                f"{size}: memory, of the peer's",
+                ours.ended.rss / theirs.ended.rss,
+                MEMORY_BAR,
+                ratio,
+            ),
         ]
     budgets, ours, theirs = max(results, key=lambda one: one[0])
     share = ours.cpu_per_event / theirs.cpu_per_event
@@ -103,23 +106,25 @@ def _bars(results: list[tuple[int, Result, Result]]) -> list[Bar]:
 
 async def measure(cluster: Cluster, budgets: int, events: int) -> tuple[Result, Result]:
     """Ours and the peer's."""
-    pods = budgets * PODS_EACH
+    changes = ReadinessChanges(_NAMESPACE, budgets, PODS_EACH)
     async with Client(HttpTransport(from_kubeconfig([cluster.kubeconfig]))) as client:
-        _progress(f"creating {pods:,} pods and {budgets:,} budgets")
+        progress(f"creating {changes.pods:,} pods and {budgets:,} budgets")
         await fill(client, _NAMESPACE, budgets, PODS_EACH)
         await all_of(range(budgets), lambda number: _protect(client, number))
-        _progress("kube-controller-manager")
+        progress("kube-controller-manager")
         cluster.start(CONTROLLER_MANAGER)
         pid = cluster.pid(CONTROLLER_MANAGER)
-        theirs = await _run(client, budgets, events, 0, lambda: usage(pid))
+        theirs = await _run(client, changes, events, 0, lambda: usage(pid))
         cluster.stop(CONTROLLER_MANAGER)
-        _progress("Intact")
-        with Replica(cluster, "intact", "--controllers=disruption") as replica:
-            replica.wait_ready()
-            ours = await _run(client, budgets, events, events, replica.usage)
-            # Whoever lost its watch and listed again has not seen every change.
-            if replica.metrics()['intact_reflector_lists_total{resource="pods"}'] != 1:
-                raise BenchError("the pods were listed again in the middle of the changes")
+        progress("Intact")
+        log = cluster.logs / "intact.log"
+        with OperatorProcess(cluster.kubeconfig, log, "--controllers=disruption") as operator:
+            operator.wait_ready()
+            pid = operator.process.pid
+            ours = await _run(client, changes, events, events, lambda: usage(pid))
+            # An operator that lost its watch and listed again has not seen every change.
+            if operator.metrics()['intact_reflector_lists_total{resource="pods"}'] != 1:
+                raise BenchError("Intact listed the pods again during the changes")
         return ours, theirs
 
 
@@ -131,54 +136,23 @@ async def _protect(client: Client, number: int) -> None:
 
 
 async def _run(
-    client: Client, budgets: int, events: int, first: int, used: Callable[[], Usage]
+    client: Client, changes: ReadinessChanges, events: int, first: int, used: Callable[[], Usage]
 ) -> Result:
-    """`first` is the number of the first change: where the one before has ended."""
-    pods = budgets * PODS_EACH
+    """`first` is the number of the first change: the run before ended there."""
     async with _shown(client) as shown:
-        await shown.until(_unready(budgets, first), within=300)
-        # A new budget was written by nobody yet, and an old one by the one before.
+        await shown.until(changes.unready_after(first), within=300)
+        # Status writes for what was there before are not counted.
         await _quiet(used)
         writes, begun = shown.writes, used()
-
-        async def one(number: int) -> None:
-            turn, place = divmod(number, pods)
-            await client.patch(
-                _ALL_PODS,
-                {"status": readiness(turn)},
-                pod_name(_spread(place, budgets)),
-                _NAMESPACE,
-                type=PatchType.STRATEGIC,
-                subresource="status",
-                field_manager="kubelet",
-            )
-
-        await all_of(range(first, first + events), one)
+        await changes.send(client, first, events)
         sent = time.monotonic()
-        at = await shown.until(_unready(budgets, first + events), within=300)
+        at = await shown.until(changes.unready_after(first + events), within=300)
         await _quiet(used)
         return Result(begun, used(), events, shown.writes - writes, max(0.0, at - sent))
 
 
-def _unready(budgets: int, events: int) -> dict[str, int]:
-    """Pods that are not ready after so many changes, by budget."""
-    pods = budgets * PODS_EACH
-    turns, rest = divmod(events, pods)
-    unready = {f"set-{number}": 0 for number in range(budgets)}
-    for place in range(pods):
-        if (turns + (place < rest)) % 2:
-            unready[f"set-{_spread(place, budgets) // PODS_EACH}"] += 1
-    return unready
-
-
-def _spread(place: int, budgets: int) -> int:
-    """One budget after the other gets a change: what is near in time is far apart in pods."""
-    number, budget = divmod(place, budgets)
-    return budget * PODS_EACH + number
-
-
 class _Shown:
-    """What the budgets show, as a watch tells it."""
+    """What the budgets show, from a watch."""
 
     def __init__(self, client: Client) -> None:
         self.writes = 0
@@ -206,9 +180,9 @@ class _Shown:
         if not self._wrong:
             self._right.set()
 
-    async def until(self, unready: dict[str, int], within: float) -> float:
-        """When every budget shows exactly so many of its pods as unhealthy."""
-        self._wanted = {name: PODS_EACH - number for name, number in unready.items()}
+    async def until(self, unready: list[int], within: float) -> float:
+        """When each budget shows exactly so many of its pods as unhealthy."""
+        self._wanted = {f"set-{place}": PODS_EACH - number for place, number in enumerate(unready)}
         self._right.clear()
         self._wrong = set(self._wanted)
         for name in self._wanted:
@@ -217,7 +191,9 @@ class _Shown:
             async with asyncio.timeout(within):
                 await self._right.wait()
         except TimeoutError:
-            raise BenchError(f"{len(self._wrong)} budgets are not as they should be") from None
+            raise BenchError(
+                f"{len(self._wrong)} budgets do not show the right number of healthy pods"
+            ) from None
         return time.monotonic()
 
 
@@ -235,7 +211,7 @@ async def _shown(client: Client) -> AsyncGenerator[_Shown, None]:
 
 
 async def _quiet(used: Callable[[], Usage]) -> None:
-    """Wait until a process has nothing to do any more: less than a tenth of a second."""
+    """Wait until a process is idle: less than 0.05 s of CPU time within a second."""
     before = used().cpu
     async with asyncio.timeout(300):
         while True:
@@ -244,18 +220,6 @@ async def _quiet(used: Callable[[], Usage]) -> None:
             if now - before < 0.05:
                 return
             before = now
-
-
-def milliseconds(value: float) -> str:
-    return f"{value * 1e3:.3f} ms"
-
-
-def ratio(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _progress(message: str) -> None:
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Follows all pods with Intact's reflector and store, and says how far it is."""
+"""Follows all pods with Intact's reflector and store, and reports each phase."""
 
 import asyncio
 import sys

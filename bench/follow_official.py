@@ -1,4 +1,4 @@
-"""Follows all pods with the official Python client's informer, and says how far it is."""
+"""Follows all pods with the official Python client's informer, and reports each phase."""
 
 import sys
 import threading

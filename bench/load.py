@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,12 +10,12 @@ import msgspec
 
 from bench.child import end_with_parent, say
 from bench.pods import LAST, NAMESPACES, place, pod, readiness, status
+from bench.pub_setup import all_of
 from intact.kube.client import Client, PatchType
 from intact.kube.config import from_kubeconfig
 from intact.kube.http import HttpTransport
 from intact.kube.resources import PODS, untyped
 
-_AT_ONCE = 64
 _PAGE = 500
 _NAMESPACES = untyped("", "v1", "namespaces", "Namespace", namespaced=False)
 _ACCOUNTS = untyped("", "v1", "serviceaccounts", "ServiceAccount")
@@ -25,7 +25,7 @@ async def create(client: Client, pods: int) -> None:
     for number in range(NAMESPACES):
         name = f"team-{number}"
         await client.create(_NAMESPACES, {"metadata": {"name": name}})
-        # What the controller manager would make; no pod is admitted without it.
+        # The controller manager would make it; without it the API server admits no pod.
         await client.create(_ACCOUNTS, {"metadata": {"name": "default"}}, name)
 
     async def one(number: int) -> None:
@@ -40,13 +40,13 @@ async def create(client: Client, pods: int) -> None:
             field_manager="kubelet",
         )
 
-    await _all(pods, one)
+    await all_of(range(pods), one)
     say("created")
 
 
 async def storm(client: Client, pods: int, updates: int) -> None:
-    """The last update is sent once all others have been answered: whoever has seen it has seen
-    all, since a watch is in the order of the writes."""
+    """The last update is sent once all others have been answered. A watch delivers in the order of
+    the writes: a follower that has seen the last update has seen all."""
 
     async def one(number: int) -> None:
         turn, target = divmod(number, pods)
@@ -61,14 +61,14 @@ async def storm(client: Client, pods: int, updates: int) -> None:
             field_manager="kubelet",
         )
 
-    await _all(updates - 1, one)
+    await all_of(range(updates - 1), one)
     namespace, name = place(0)
     await client.patch(PODS, {"metadata": {"labels": {LAST: "true"}}}, name, namespace)
     say("stormed")
 
 
 async def show(client: Client) -> None:
-    """Everything that the server has, read without Intact's view of a pod."""
+    """Every pod that the server has, read without Intact's model."""
     versions = {}
     size = 0
     query = {"limit": str(_PAGE)}
@@ -84,18 +84,6 @@ async def show(client: Client) -> None:
             break
         query["continue"] = token
     say("state", versions=versions, bytes=size)
-
-
-async def _all(count: int, one: Callable[[int], Awaitable[None]]) -> None:
-    numbers = iter(range(count))
-
-    async def work() -> None:
-        for number in numbers:
-            await one(number)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(_AT_ONCE):
-            group.create_task(work())
 
 
 @asynccontextmanager

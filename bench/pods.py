@@ -1,5 +1,5 @@
-"""Pods as they are found in clusters: a server with a sidecar, set up by a controller and reported
-on by a kubelet. With what the API server adds, each is about 8 kB of JSON."""
+"""Pods as clusters have them: a server with a sidecar, as a controller creates it and a kubelet
+reports it. With what the API server adds, each is about 8 kB of JSON."""
 
 from typing import Any
 
@@ -132,7 +132,7 @@ def _container(spec: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def readiness(turn: int) -> dict[str, Any]:
-    """A change that a kubelet makes: every second time to not ready, and back."""
+    """A change that a kubelet makes: to not ready in even turns, back to ready in odd ones."""
     ready = turn % 2 == 1
     condition = {
         "status": str(ready),

@@ -1,6 +1,6 @@
-"""Deletes under a PodUnavailableBudget beside the same deletes without a webhook.
+"""Deletes under a PodUnavailableBudget, compared with the same deletes without a webhook.
 
-Two replicas of Intact, one real API server. See docs/benchmarks.md.
+Two operators of Intact, one real API server. See docs/benchmarks.md.
 """
 
 import argparse
@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from bench import bars, table
 from bench.bars import Bar
 from bench.child import BenchError
-from bench.pub_setup import all_of, fill, pod_name, protect, until_all, works
-from bench.replica import Replica, with_gate
-from bench.table import Row, count, seconds
+from bench.output import conclude, progress
+from bench.pub_setup import all_of, fill, gate_options, pod_name, protect, until_all, works
+from bench.table import Row, count, ratio, seconds
 from devcluster.cluster import Cluster
 from devcluster.components import CONTROLLER_MANAGER, KWOK, SCHEDULER
 from devcluster.errors import DevclusterError
+from devcluster.operator_process import OperatorProcess
 from devcluster.ports import Ports
 from intact.kube.client import Client
 from intact.kube.config import from_kubeconfig
@@ -36,7 +37,7 @@ _WRITERS = ("intact_gate_commits_total", "intact_recount_writes_total")
 
 @dataclass(slots=True)
 class Deletes:
-    """All rounds of one contestant."""
+    """The deletes of all rounds, with or without a budget."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Deletes:
 @dataclass(slots=True)
 class Writes:
     stored: int = 0
-    """Versions of the budgets between the first delete and the settled count, from a watch."""
+    """Versions of the budget from the first delete until the counts have settled, from a watch."""
     commits: float = 0
     recounts: float = 0
 
@@ -69,7 +70,7 @@ def main() -> int:
         parser.error("at least one delete, one at once and one round are needed")
     bench = Bench(arguments.deletes, arguments.at_once, arguments.rounds)
     try:
-        # Only the load changes anything: no controller, scheduler or kubelet disturbs it.
+        # No controller, scheduler or kubelet: only the load changes the cluster.
         with Cluster(without=[CONTROLLER_MANAGER, SCHEDULER, KWOK]) as cluster:
             asyncio.run(bench.run(cluster))
     except (BenchError, DevclusterError) as error:
@@ -93,27 +94,37 @@ class Bench:
         transport = HttpTransport(from_kubeconfig([cluster.kubeconfig]))
         with ExitStack() as stack:
             stack.callback(ports.release)
-            replicas = [
-                stack.enter_context(Replica(cluster, f"intact-{number}", *with_gate(bind)))
+            operators = [
+                stack.enter_context(
+                    OperatorProcess(
+                        cluster.kubeconfig,
+                        cluster.logs / f"intact-{number}.log",
+                        *gate_options(bind),
+                    )
+                )
                 for number in range(2)
             ]
-            for replica in replicas:
-                replica.wait_ready()
+            for operator in operators:
+                operator.wait_ready()
             async with Client(transport) as client:
                 await self._warm_up(client, transport)
                 for number in range(self._rounds):
-                    _progress(f"round {number + 1} of {self._rounds}")
-                    await self._round(client, transport, replicas, number)
+                    progress(f"round {number + 1} of {self._rounds}")
+                    await self._round(client, transport, operators, number)
 
     async def _warm_up(self, client: Client, transport: Transport) -> None:
-        """Connections of all three sides are opened before anything is measured."""
+        """Open the connections of API server, operators and load before the measurement."""
         await fill(client, "warm", 1, 2 * self._at_once)
         await protect(client, "warm", 0, "50%")
         await until_all(client, "warm", works)
         await _delete(transport, "warm", range(self._at_once), self._at_once, Deletes())
 
     async def _round(
-        self, client: Client, transport: Transport, replicas: Sequence[Replica], number: int
+        self,
+        client: Client,
+        transport: Transport,
+        operators: Sequence[OperatorProcess],
+        number: int,
     ) -> None:
         free, gated = f"free-{number}", f"gated-{number}"
         for namespace in (free, gated):
@@ -124,10 +135,11 @@ class Bench:
             gated,
             lambda pub: works(pub) and pub.status.unavailable_allowed == self._deletes,
         )
-        # Each goes first in turn: whoever goes second pays for the garbage of both in the server.
+        # They take turns to go first: the second one also pays for the garbage that the first one
+        # left in the API server.
         contestants = [
             self._without(transport, free),
-            self._with(client, transport, replicas, gated),
+            self._with(client, transport, operators, gated),
         ]
         for contestant in contestants if number % 2 else reversed(contestants):
             await contestant
@@ -136,9 +148,13 @@ class Bench:
         await _delete(transport, namespace, range(self._deletes), self._at_once, self._free)
 
     async def _with(
-        self, client: Client, transport: Transport, replicas: Sequence[Replica], namespace: str
+        self,
+        client: Client,
+        transport: Transport,
+        operators: Sequence[OperatorProcess],
+        namespace: str,
     ) -> None:
-        before = [_written(replicas, name) for name in _WRITERS]
+        before = [_written(operators, name) for name in _WRITERS]
         wanted = range(self._deletes)
         async with _versions(client, namespace) as versions:
             await _delete(transport, namespace, wanted, self._at_once, self._gated)
@@ -151,29 +167,30 @@ class Bench:
             )
         self._writes.stored += len(versions)
         commits, recounts = (
-            _written(replicas, name) - was for name, was in zip(_WRITERS, before, strict=True)
+            _written(operators, name) - was for name, was in zip(_WRITERS, before, strict=True)
         )
         self._writes.commits += commits
         self._writes.recounts += recounts
         await self._check(client, transport, namespace)
 
     async def _check(self, client: Client, transport: Transport, namespace: str) -> None:
-        """Exactly the budget is spent: what was admitted is going, and nothing else may."""
+        """Check that exactly the budget is spent: all admitted pods are terminating, and every
+        further delete is denied."""
         pods = (await client.list(PODS, namespace)).items
         going = sum(pod.metadata.deletion_timestamp is not None for pod in pods)
         if going != self._deletes:
-            raise BenchError(f"{going} pods are going and {self._deletes} were admitted")
+            raise BenchError(f"{going} pods are terminating, but {self._deletes} were admitted")
         beyond = Deletes()
         more = range(self._deletes, self._deletes + self._at_once)
         await _delete(transport, namespace, more, self._at_once, beyond)
         if set(beyond.codes) != {429}:
-            raise BenchError(f"beyond the budget the answers were {sorted(set(beyond.codes))}")
+            raise BenchError(f"deletes beyond the budget got {sorted(set(beyond.codes))}, not 429")
 
     def report(self) -> int:
         gated, free = self._gated, self._free
-        for name, deletes in (("with a budget", gated), ("without", free)):
+        for name, deletes in (("with a budget", gated), ("without a budget", free)):
             if set(deletes.codes) != {200}:
-                print(f"FAIL: {name} the answers were {sorted(set(deletes.codes))}")
+                print(f"FAIL: deletes {name} got {sorted(set(deletes.codes))}, not 200")
                 return 1
         print(
             f"\n{self._deletes} deletes, {self._at_once} at once, of {2 * self._deletes} pods "
@@ -181,9 +198,9 @@ class Bench:
         )
         rows = [
             Row("deletes a second", gated.rate, free.rate, count),
-            Row("median", gated.percentile(0.5), free.percentile(0.5), milliseconds),
-            Row("p99", gated.percentile(0.99), free.percentile(0.99), milliseconds),
-            Row("longest", max(gated.latencies), max(free.latencies), milliseconds),
+            Row("median", gated.percentile(0.5), free.percentile(0.5), whole_milliseconds),
+            Row("p99", gated.percentile(0.99), free.percentile(0.99), whole_milliseconds),
+            Row("longest", max(gated.latencies), max(free.latencies), whole_milliseconds),
         ]
         print(table.render(rows, "Intact", "no webhook"))
         writes = self._writes
@@ -193,14 +210,12 @@ class Bench:
             f"({writes.commits:.0f} by the gates, {writes.recounts:.0f} by the recount)\n"
         )
         verdicts = [
-            Bar("rate, of that without a webhook", gated.rate / free.rate, RATE_BAR, ratio, True),
+            Bar("rate, compared with no webhook", gated.rate / free.rate, RATE_BAR, ratio, True),
             Bar("p99", gated.percentile(0.99), P99_BAR, seconds),
             Bar("status writes per admission", share, WRITES_BAR, ratio),
         ]
         print(bars.render(verdicts))
-        passed = all(bar.passed for bar in verdicts)
-        print("\nPASS" if passed else "\nFAIL")
-        return 0 if passed else 1
+        return conclude(passed=all(bar.passed for bar in verdicts))
 
 
 async def _delete(
@@ -220,7 +235,7 @@ async def _delete(
 
 @asynccontextmanager
 async def _versions(client: Client, namespace: str) -> AsyncGenerator[set[str], None]:
-    """All versions of the budget that are stored while the block runs."""
+    """All versions of the budget that are stored during the block."""
     found = await client.get(PUBS, _BUDGET, namespace)
     seen: set[str] = set()
 
@@ -243,20 +258,12 @@ async def _versions(client: Client, namespace: str) -> AsyncGenerator[set[str], 
         await asyncio.gather(following, return_exceptions=True)
 
 
-def _written(replicas: Sequence[Replica], name: str) -> float:
-    return sum(replica.metrics()[name] for replica in replicas)
+def _written(operators: Sequence[OperatorProcess], name: str) -> float:
+    return sum(operator.metrics()[name] for operator in operators)
 
 
-def milliseconds(value: float) -> str:
+def whole_milliseconds(value: float) -> str:
     return f"{value * 1000:.0f} ms"
-
-
-def ratio(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _progress(message: str) -> None:
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

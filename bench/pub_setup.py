@@ -1,6 +1,6 @@
-"""Namespaces full of pods under budgets, in a cluster where nobody else changes anything.
+"""Namespaces full of pods under budgets, in a cluster without controllers.
 
-The pods belong to ReplicaSets, whose scale is what budgets count by.
+The pods belong to ReplicaSets: budgets take their totals from the scale of those.
 """
 
 import asyncio
@@ -25,10 +25,15 @@ def pod_name(number: int) -> str:
     return f"web-{number}"
 
 
+def gate_options(bind: str) -> tuple[str, ...]:
+    """The options of an operator that answers admission reviews."""
+    return ("--install", "--controllers=pub", f"--webhook-bind={bind}")
+
+
 async def fill(client: Client, namespace: str, sets: int, pods_each: int) -> None:
     """ReplicaSets set-0, set-1, ... with ready pods; pod N belongs to set N // pods_each."""
     await client.create(_NAMESPACES, {"metadata": {"name": namespace}})
-    # What the controller manager would make; no pod is admitted without it.
+    # The controller manager would make it; without it the API server admits no pod.
     await client.create(_ACCOUNTS, {"metadata": {"name": "default"}}, namespace)
     uids = [await _create_set(client, namespace, number, pods_each) for number in range(sets)]
 
@@ -115,7 +120,7 @@ async def until_all(
     condition: Callable[[PodUnavailableBudget], bool],
     within: float = 120,
 ) -> None:
-    """Wait until all budgets of a namespace are so."""
+    """Wait until the condition holds for all budgets of a namespace."""
     wrong: list[PodUnavailableBudget] = []
     try:
         async with asyncio.timeout(within):
@@ -126,7 +131,9 @@ async def until_all(
                     return
                 await asyncio.sleep(0.02)
     except TimeoutError:
-        raise BenchError(f"{len(wrong)} budgets are not as they should be: {wrong[:1]}") from None
+        raise BenchError(
+            f"{len(wrong)} budgets are wrong after {within:.0f} s: {wrong[:1]}"
+        ) from None
 
 
 async def all_of(

@@ -1,4 +1,4 @@
-"""Intact's reflector and store beside the official Python client's informer.
+"""Intact's reflector and store, compared with the official Python client's informer.
 
 Both follow the same pods of one real API server at the same time, each in a process of its own:
 a list of all of them, then a storm of updates. See docs/benchmarks.md.
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.child import BenchError, Child
+from bench.output import conclude, progress
 from bench.table import Row, count, megabytes, render, seconds
 from bench.usage import Usage
 from devcluster.cluster import Cluster
@@ -39,7 +40,7 @@ def main() -> int:
     if arguments.pods < 1 or arguments.updates < 1:
         parser.error("at least one pod and one update are needed")
     try:
-        # Only the load changes anything: no controller, scheduler or kubelet disturbs it.
+        # No controller, scheduler or kubelet: only the load changes the cluster.
         with Cluster(without=[CONTROLLER_MANAGER, SCHEDULER, KWOK]) as cluster:
             ours, theirs, size = run(cluster.kubeconfig, arguments.pods, arguments.updates)
     except BenchError as error:
@@ -48,36 +49,34 @@ def main() -> int:
     rows = compare(ours, theirs)
     print(f"\n{arguments.pods:,} pods of {size / 1000:.1f} kB, {arguments.updates:,} updates\n")
     print(render(rows, "Intact", "official client"))
-    passed = all(row.passed for row in rows)
-    print("\nPASS" if passed else "\nFAIL")
-    return 0 if passed else 1
+    return conclude(passed=all(row.passed for row in rows))
 
 
 def run(kubeconfig: Path, pods: int, updates: int) -> tuple[Result, Result, float]:
     """Both results, and the mean size of a pod in bytes."""
     sizes = ("--pods", pods, "--updates", updates)
-    _progress(f"creating {pods:,} pods")
+    progress(f"creating {pods:,} pods")
     with Child("bench.load", "create", kubeconfig, *sizes) as load:
         load.hear("created")
     with (
         Child("bench.follow_intact", kubeconfig) as intact,
         Child("bench.follow_official", kubeconfig, pods) as official,
     ):
-        _progress("both list them")
+        progress("both clients list the pods")
         begun = [(child.hear("ready"), child.hear("listed")) for child in (intact, official)]
-        _progress(f"{updates:,} updates, which both watch")
+        progress(f"{updates:,} updates, watched by both clients")
         with Child("bench.load", "storm", kubeconfig, *sizes) as load:
             sent = load.hear("stormed")
         ended = [child.hear("stormed") for child in (intact, official)]
-        _progress("comparing what both hold with the server")
+        progress("comparing both caches with the server")
         with Child("bench.load", "list", kubeconfig) as load:
             server = load.hear("state")
         states = [child.hear("state") for child in (intact, official)]
     _check_same(server["versions"], states[0], states[1])
     handled = [stormed["events"] for stormed in ended]
     if handled != [updates] * 2:
-        # One that lost its watch and listed again has done other work than the other.
-        raise BenchError(f"of {updates:,} updates, {handled} were seen one by one")
+        # A client that lost its watch and listed again has done other work than the other.
+        raise BenchError(f"the clients saw {handled} of {updates:,} updates one by one")
     ours, theirs = (
         Result(
             ready=Usage(**ready["usage"]),
@@ -131,10 +130,6 @@ def _check_same(server: dict[str, str], intact: dict[str, Any], official: dict[s
             )
     if intact["indexed"] != [len(server)] * 2:
         raise BenchError(f"Intact's indexes hold {intact['indexed']} of {len(server):,} pods")
-
-
-def _progress(message: str) -> None:
-    print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a stream of changes took whoever had to follow it."""
+"""What a stream of changes cost the process that followed it."""
 
 from dataclasses import dataclass
 

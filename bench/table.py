@@ -1,4 +1,4 @@
-"""Figures of two contestants side by side."""
+"""Figures of Intact and a peer, side by side."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +10,16 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s"
 
 
+def milliseconds(value: float) -> str:
+    return f"{value * 1e3:.3f} ms"
+
+
 def megabytes(value: float) -> str:
     return f"{value / 1e6:.0f} MB"
+
+
+def ratio(value: float) -> str:
+    return f"{value:.3f}"
 
 
 def count(value: float) -> str:
@@ -27,7 +35,7 @@ class Row:
     bar: float | None = None
     """The ratio of ours to theirs that may not be exceeded."""
     compared: bool = True
-    """Whether the ratio says anything."""
+    """Whether the ratio means anything."""
 
     @property
     def ratio(self) -> float:
@@ -39,7 +47,7 @@ class Row:
 
 
 def render(rows: list[Row], ours: str, theirs: str) -> str:
-    """One line a row; the verdict stands where there is a bar."""
+    """One line for each row; a row with a bar ends with a verdict."""
     cells = [("", ours, theirs, "ratio", "")]
     for row in rows:
         verdict = ""

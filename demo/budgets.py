@@ -1,4 +1,4 @@
-"""The budget over all shards, at most one of them down: as a budget of Intact's own kind, or as a
+"""The budget over all shards, of which at most one may be down: as a PodUnavailableBudget, or as a
 native PodDisruptionBudget with one label."""
 
 import json
@@ -20,18 +20,19 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A kind of budget, and what to make of it."""
+class BudgetKind:
+    """A kind of budget, and how the demo creates and reads it."""
 
     scenario: str
     resource: Resource[Any]
     short: str
-    """As kubectl takes it."""
+    """Its short name for kubectl."""
     body: Json
     figures: Callable[[Any], BudgetView | None]
-    """None while nobody holds it."""
+    """None while Intact does not enforce it."""
     alone: Json | None = None
-    """What it has to say when Intact is gone, where it then counts pods."""
+    """A patch for when Intact is gone: the budget then counts pods, not groups. None if there is
+    nothing to change."""
 
 
 def _figures_of_pub(budget: PodUnavailableBudget) -> BudgetView | None:
@@ -59,7 +60,7 @@ def _figures_of_pdb(budget: PodDisruptionBudget) -> BudgetView | None:
     )
 
 
-PUB = Held(
+PUB = BudgetKind(
     "drain",
     PUBS,
     "pub",
@@ -76,7 +77,7 @@ PUB = Held(
     _figures_of_pub,
 )
 
-NATIVE = Held(
+NATIVE = BudgetKind(
     "pdb",
     PDBS,
     "pdb",
@@ -92,6 +93,6 @@ NATIVE = Held(
         "spec": {"selector": {"matchLabels": LABELS}, "maxUnavailable": 1},
     },
     _figures_of_pdb,
-    # As people write it who have nothing but pods to count: as many as one shard has.
+    # The best that can be said in pods: as many may go as one shard has.
     {"metadata": {"labels": {SCOPE_LABEL: None}}, "spec": {"maxUnavailable": PODS_EACH}},
 )

@@ -25,7 +25,7 @@ class Scenario(Protocol):
 
 
 DRAINS: dict[str, Scenario] = {
-    held.scenario: partial(drain.play, held=held) for held in (budgets.PUB, budgets.NATIVE)
+    kind.scenario: partial(drain.play, kind=kind) for kind in (budgets.PUB, budgets.NATIVE)
 }
 SCENARIOS = DRAINS | {"rollout": rollout.play}
 INTERRUPTED = 130
@@ -33,18 +33,22 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m demo", description="Intact, shown live.")
+    parser = argparse.ArgumentParser(
+        prog="python -m demo", description="Shows on a real Kubernetes what Intact does."
+    )
     parser.add_argument(
         "scenario",
         nargs="?",
         choices=SCENARIOS,
-        help="default: the drains, one after the other; the first one with --keep",
+        help="default: drain, then pdb; with --keep, only drain",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="after the first act, go on until Ctrl-C"
+        "--keep",
+        action="store_true",
+        help="stop after the first act; keep all running until Ctrl-C",
     )
     parser.add_argument(
-        "--json", action="store_true", help="end with a summary of each as one JSON line"
+        "--json", action="store_true", help="end with one line of JSON for each scenario"
     )
     options = parser.parse_args()
     logging.basicConfig(level=logging.ERROR)
@@ -53,10 +57,10 @@ def main() -> int:
         names = [options.scenario] if options.scenario else list(DRAINS)
         summaries = [_play(name, screen, keep=options.keep) for name in names]
     except KeyboardInterrupt:
-        screen.say("all of it has been cleaned up")
+        screen.say("everything is stopped and removed")
         return 0 if options.keep else INTERRUPTED
     except (DemoError, DevclusterError, KubeError) as error:
-        screen.say(f"it cannot go on: {error}")
+        screen.say(f"the demo failed: {error}")
         return 1
     if options.json:
         for summary in summaries:
@@ -71,7 +75,7 @@ def _play(name: str, screen: Screen, *, keep: bool) -> dict[str, object]:
 
 
 async def _run(play: Awaitable[dict[str, object]]) -> dict[str, object]:
-    """Cancelled by the first signal; whoever is impatient must not stop the cleaning up."""
+    """The first signal cancels it; further ones must not interrupt the cleaning up."""
     playing = asyncio.ensure_future(play)
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
@@ -89,7 +93,7 @@ def _cancel_once(playing: asyncio.Future[dict[str, object]]) -> None:
 
 
 def _end_on_signals() -> None:
-    """All as Ctrl-C, also where the shell has set it to be ignored."""
+    """Let all signals act as Ctrl-C, also if the shell has set SIGINT to be ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in SIGNALS[1:]:
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))

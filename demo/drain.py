@@ -11,12 +11,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from demo import shards
-from demo.budgets import NAME, Held
+from demo.budgets import NAME, BudgetKind
 from demo.errors import DemoError
 from demo.picture import take_picture
 from demo.screen import Screen
-from demo.stage import REPLICAS, Child, Stage
+from demo.stage import Child, Stage
 from demo.view import BudgetView
+from demo.waiting import TICK, until
 from demo.watch import NODES, GroupsDown, Watch
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
@@ -24,14 +25,13 @@ from intact.kube.resources import NAMESPACES, PODS, STATEFUL_SETS
 
 T = TypeVar("T")
 
-_TICK = 0.1
 _WITHIN = 60.0
 _DRAIN_WITHIN = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one act has shown."""
+    """What one act showed."""
 
     node: str
     pods: int
@@ -39,20 +39,19 @@ class Outcome:
     worst: int
     seconds: float
     refused: int
-    """Evictions that were answered with 429, and asked for again by kubectl."""
+    """Evictions that were answered with 429; kubectl asked for them again."""
     events: int
-    """Changes of pods that were looked at."""
+    """Changes of pods that were counted."""
 
 
-async def play(stage: Stage, screen: Screen, held: Held, *, keep: bool) -> dict[str, object]:
-    """Both acts, and a summary; with `keep`, the first one, and then until cancelled."""
-    screen.say(f"starting Intact, {REPLICAS} replicas")
+async def play(stage: Stage, screen: Screen, kind: BudgetKind, *, keep: bool) -> dict[str, object]:
+    """Both acts, and a summary; with `keep`, only the first act, then wait until cancelled."""
     await stage.start_intact()
     async with stage.client() as client:
         down = GroupsDown(shards.SHARDS, shards.GROUP_KEY, shards.PODS_EACH)
-        watch = Watch(client, shards.NAMESPACE, down, held.resource)
+        watch = Watch(client, shards.NAMESPACE, down, kind.resource)
         async with watch.running():
-            drama = _Drain(stage, screen, client, watch, held)
+            drama = _Drain(stage, screen, client, watch, kind)
             await drama.set_up()
             with_intact = await drama.drain("with Intact")
             if keep:
@@ -61,7 +60,7 @@ async def play(stage: Stage, screen: Screen, held: Held, *, keep: bool) -> dict[
             without = await drama.drain("without Intact")
     screen.print(_table(with_intact, without))
     return {
-        "scenario": held.scenario,
+        "scenario": kind.scenario,
         "groups": len(shards.SHARDS),
         "with_intact": asdict(with_intact),
         "without_intact": asdict(without),
@@ -70,7 +69,7 @@ async def play(stage: Stage, screen: Screen, held: Held, *, keep: bool) -> dict[
 
 class _Drain:
     def __init__(
-        self, stage: Stage, screen: Screen, client: Client, watch: Watch, kind: Held
+        self, stage: Stage, screen: Screen, client: Client, watch: Watch, kind: BudgetKind
     ) -> None:
         self._kind = kind
         self._stage = stage
@@ -80,28 +79,28 @@ class _Drain:
         self._title = ""
         self._begun = time.monotonic()
         self._kubectl: Child | None = None
-        self._held = False
+        self._enforced = False
         self._footer = ""
         watch.on_change(self._show)
 
     async def set_up(self) -> None:
         count = f"{len(shards.SHARDS)} shards of {shards.PODS_EACH} pods"
         kind = self._kind.resource.kind
-        self._screen.say(f"creating {count} and their {kind}: at most one shard down")
+        self._screen.say(f"creating {count} and a {kind}: at most one shard may be down")
         await self._client.create(NAMESPACES, shards.namespace())
         for shard in shards.SHARDS:
             body = shards.stateful_set(shard)
             await self._client.create(STATEFUL_SETS, body, shards.NAMESPACE)
         await self._client.create(self._kind.resource, self._kind.body, shards.NAMESPACE)
-        await self._until(self._budget_works, "the budget to be held")
-        self._held = True
+        await self._until(self._budget_works, "the budget to be enforced")
+        self._enforced = True
 
     async def drain(self, how: str) -> Outcome:
         """Drain the node with the most pods, and wait until all shards are back."""
         await self._until(self._all_up, "all shards to be up")
         node, pods = self._fullest_node()
         self._title = f"kubectl drain {node}, {how}"
-        self._screen.say(f"{self._title}: it holds {pods} pods of all {len(shards.SHARDS)} shards")
+        self._screen.say(f"{self._title}: it holds {pods} pods, of all {len(shards.SHARDS)} shards")
         self._watch.down.begin()
         with self._screen.act():
             self._begun = time.monotonic()
@@ -122,27 +121,26 @@ class _Drain:
         return Outcome(node, pods, worst, round(seconds, 1), refused, self._watch.down.events)
 
     async def hold(self) -> None:
-        """Until cancelled. The view goes on: whoever drains another node sees it here."""
-        self._screen.say("all of it runs on until Ctrl-C; in another terminal, for example:")
-        self._screen.say_plainly(
+        """Until cancelled. The picture goes on, and shows what the user does meanwhile."""
+        self._screen.invite(
             f"export KUBECONFIG={self._stage.kubeconfig} PATH={self._stage.binaries}:$PATH",
             f"kubectl get {self._kind.short} -n {shards.NAMESPACE}",
             f"kubectl drain {self._fullest_node()[0]}",
         )
-        self._title = "held by Intact"
-        self._footer = "Ctrl-C ends all of it"
+        self._title = "protected by Intact"
+        self._footer = "Ctrl-C stops and removes everything"
         self._watch.down.begin()
         with self._screen.act():
             await self._while_shown(asyncio.Event().wait())
 
     async def tear_down(self) -> None:
-        """Intact goes, and the pods are spread over all nodes again, as before the first act."""
-        self._screen.say("stopping Intact and taking it out of the cluster")
+        """Uninstall Intact, and spread the pods over all nodes again, as before the first act."""
+        self._screen.say("stopping and uninstalling Intact")
         await self._stage.remove_intact()
-        self._held = False
+        self._enforced = False
         if self._kind.alone is not None:
             self._screen.say(
-                f"what is left counts pods: maxUnavailable {shards.PODS_EACH}, as many as a shard"
+                f"the budget counts pods now: maxUnavailable {shards.PODS_EACH}, as many as a shard"
             )
             resource = self._kind.resource
             await self._client.patch(resource, self._kind.alone, NAME, shards.NAMESPACE)
@@ -159,7 +157,7 @@ class _Drain:
         )
 
     async def _delete_pods(self) -> None:
-        # The API server hears of the end of a registration a moment later.
+        # The API server takes a moment to notice that the webhooks are gone.
         deadline = time.monotonic() + _WITHIN
         while True:
             try:
@@ -167,19 +165,19 @@ class _Drain:
             except KubeError as error:
                 if time.monotonic() > deadline:
                     raise DemoError(f"the pods cannot be deleted: {error}") from error
-            await asyncio.sleep(_TICK)
+            await asyncio.sleep(TICK)
 
     def _budget(self) -> BudgetView | None:
         found = self._watch.budgets.get(shards.NAMESPACE, NAME)
         return self._kind.figures(found) if found is not None else None
 
     def _budget_works(self) -> bool:
-        """With all shards up, and known to it to be."""
+        """Whether the budget counts all shards as up."""
         budget = self._budget()
         return budget is not None and (budget.allowed, budget.total) == (1, len(shards.SHARDS))
 
     def _all_up(self) -> bool:
-        return not self._watch.down.now and (self._budget_works() or not self._held)
+        return not self._watch.down.now and (self._budget_works() or not self._enforced)
 
     def _cordoned(self) -> list[str]:
         return [node.metadata.name for node in self._watch.nodes if node.spec.unschedulable]
@@ -198,24 +196,18 @@ class _Drain:
         return node, counts[node]
 
     async def _until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + _WITHIN
-        while not condition():
-            if problem := self._stage.intact_failure():
-                raise DemoError(problem)
-            if time.monotonic() > deadline:
-                raise DemoError(f"waited {_WITHIN:.0f} s in vain for {what}")
-            self._show()
-            await asyncio.sleep(_TICK)
+        await until(self._stage, condition, what, _WITHIN, self._show)
 
     async def _while_shown(self, work: Coroutine[Any, Any, T]) -> T:
-        """Events bring new pictures; the clock and kubectl's output only do so by a look."""
+        """Show a picture each tick while the work goes on: the clock and kubectl's output change
+        without an event of the watch."""
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
                 if problem := self._stage.intact_failure():
                     raise DemoError(problem)
                 self._show()
-                await asyncio.wait({task}, timeout=_TICK)
+                await asyncio.wait({task}, timeout=TICK)
             return task.result()
         finally:
             task.cancel()
@@ -226,7 +218,7 @@ class _Drain:
                 self._watch,
                 title=self._title,
                 seconds=time.monotonic() - self._begun,
-                budget=self._budget() if self._held else None,
+                budget=self._budget() if self._enforced else None,
                 output=self._kubectl.lines() if self._kubectl else (),
                 footer=self._footer,
             )
@@ -237,12 +229,12 @@ def _table(with_intact: Outcome, without: Outcome) -> Table:
     table = Table(box=SIMPLE_HEAD, title_justify="left")
     table.add_column("kubectl drain")
     table.add_column("with Intact", justify="right")
-    table.add_column("without", justify="right")
+    table.add_column("without Intact", justify="right")
     groups = len(shards.SHARDS)
     rows: list[tuple[str, Callable[[Outcome], str]]] = [
         ("node, pods on it", lambda each: f"{each.node}, {each.pods}"),
         ("groups down at worst", lambda each: f"{each.worst} of {groups}"),
-        ("evictions told to wait", lambda each: str(each.refused)),
+        ("evictions refused (429), retried", lambda each: str(each.refused)),
         ("drained after", lambda each: f"{each.seconds:.1f} s"),
     ]
     for name, show in rows:

@@ -1,5 +1,5 @@
-"""What can go wrong in a demonstration."""
+"""What can go wrong in the demo."""
 
 
 class DemoError(Exception):
-    """It cannot go on; the message says why."""
+    """The demo cannot go on; the message says why."""

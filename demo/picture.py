@@ -1,4 +1,4 @@
-"""A moment of the cluster as the view wants it."""
+"""The present state of the cluster, as a picture for the view."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A group of two roles, as an object of the API, and what its pods show of a rollout."""
+"""A RoleBasedGroup of two roles, as an API object, and the progress of its rollout."""
 
 from fractions import Fraction
 from typing import Any
@@ -45,7 +45,7 @@ def group() -> Json:
 
 
 def template(image: str, *, broken: bool = False) -> Json:
-    """Pods take a moment to become ready, so that it can be seen; a broken one never does."""
+    """Its pods take a second to become ready, so that people see it; a broken one never does."""
     probe = {"tcpSocket": {"port": 8000}, "initialDelaySeconds": 1}
     container = {"name": "engine", "image": image, "readinessProbe": probe}
     metadata = {"annotations": {BROKEN: "true"}} if broken else {}
@@ -53,7 +53,7 @@ def template(image: str, *, broken: bool = False) -> Json:
 
 
 class Progress:
-    """How the roles stood at worst since `begin`. Told of each change of a pod."""
+    """The worst skew and unavailability since `begin`, updated with each change of a pod."""
 
     def __init__(self, pods: Store[Pod]) -> None:
         self._pods = pods
@@ -61,7 +61,7 @@ class Progress:
         pods.subscribe(lambda _old, _new: self._look())
 
     def begin(self, revisions: dict[str, str]) -> None:
-        """`revisions`, by role, are those that are rolled out; empty: nothing is."""
+        """`revisions`, by role, are being rolled out; empty if none is."""
         self._revisions = revisions
         self.skew = Fraction(0)
         self.unavailable = dict.fromkeys(ROLES, 0)

@@ -1,4 +1,4 @@
-"""A coordinated rollout: first one that goes well, then one whose decode never becomes ready."""
+"""A coordinated rollout: first one that succeeds, then one whose decode never becomes ready."""
 
 import asyncio
 import time
@@ -12,7 +12,8 @@ from rich.text import Text
 from demo import roles
 from demo.errors import DemoError
 from demo.screen import Screen
-from demo.stage import REPLICAS, Stage
+from demo.stage import Stage
+from demo.waiting import until
 from intact.cli.rbg_status import Standing, lines, standing
 from intact.kube.client import Client, PatchType
 from intact.kube.reflector import Reflector
@@ -22,14 +23,12 @@ from intact.model.pod import Pod
 from intact.model.pod_state import is_gone, is_ready
 from intact.model.rbg import RoleBasedGroup
 
-_TICK = 0.1
 _WITHIN = 120.0
 GROUPS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
 
 
 async def play(stage: Stage, screen: Screen, *, keep: bool) -> dict[str, object]:
-    """Both acts, and a summary; with `keep`, the first one, and then until cancelled."""
-    screen.say(f"starting Intact, {REPLICAS} replicas")
+    """All acts, and a summary; with `keep`, only the first act, then wait until cancelled."""
     await stage.start_intact()
     async with stage.client() as client:
         drama = _Rollout(stage, screen, client)
@@ -59,7 +58,10 @@ class _Rollout:
 
     async def play(self, *, keep: bool) -> dict[str, object]:
         sizes = ", ".join(f"{number} {name}" for name, number in roles.ROLES.items())
-        self._screen.say(f"creating a group: {sizes}; skew and unavailability up to {roles.LIMIT}")
+        self._screen.say(
+            f"creating a RoleBasedGroup: {sizes}; "
+            f"skew and unavailable replicas at most {roles.LIMIT} each"
+        )
         await self._client.create(NAMESPACES, roles.namespace())
         await self._client.create(GROUPS, roles.group(), roles.NAMESPACE)
         await self._until(lambda: self._stands(Standing.DONE), "all pods to be ready")
@@ -104,7 +106,7 @@ class _Rollout:
     def _group(self) -> RoleBasedGroup:
         found = self._groups.get(roles.NAMESPACE, roles.GROUP)
         if found is None:
-            raise DemoError("the group is gone")
+            raise DemoError(f"the RoleBasedGroup {roles.GROUP} is gone")
         return found
 
     def _stands(self, wanted: Standing) -> bool:
@@ -132,21 +134,13 @@ class _Rollout:
         await self._stage.intact("rbg", "undo", roles.GROUP, "-n", roles.NAMESPACE)
 
     def _hold(self) -> None:
-        self._screen.say("all of it runs on until Ctrl-C; in another terminal, for example:")
-        self._screen.say_plainly(
+        self._screen.invite(
             f"export KUBECONFIG={self._stage.kubeconfig} PATH={self._stage.binaries}:$PATH",
             f"intact rbg status {roles.GROUP} -n {roles.NAMESPACE} -w",
         )
 
     async def _until(self, condition: Callable[[], bool], what: str) -> None:
-        end = time.monotonic() + _WITHIN
-        while not condition():
-            if problem := self._stage.intact_failure():
-                raise DemoError(problem)
-            if time.monotonic() > end:
-                raise DemoError(f"waited {_WITHIN:.0f} s in vain for {what}")
-            self._show()
-            await asyncio.sleep(_TICK)
+        await until(self._stage, condition, what, _WITHIN, self._show)
 
     def _show(self) -> None:
         found = self._groups.get(roles.NAMESPACE, roles.GROUP)
@@ -160,7 +154,7 @@ class _Rollout:
             text.append("\n")
         tree = lines(found, [])
         text.append("\n" + "\n".join(tree))
-        legend = "● ready  ◐ not ready  ○ going  green new, blue old"
+        legend = "● ready  ◐ not ready  ○ terminating  green: new, blue: old"
         seconds = f"{time.monotonic() - self._begun:.1f} s"
         panel = Panel(text, title=self._title, subtitle=f"{legend}   {seconds}", title_align="left")
         self._screen.show_panel(panel, tree[0])

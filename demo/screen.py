@@ -1,4 +1,4 @@
-"""Where pictures go: one that changes in place in a terminal, else lines."""
+"""Where pictures go: in a terminal one that changes in place, elsewhere lines."""
 
 import time
 from collections.abc import Generator
@@ -24,9 +24,14 @@ class Screen:
         self.say_plainly(f"{time.monotonic() - self._begun:6.1f} s  {text}")
 
     def say_plainly(self, *lines: str) -> None:
-        """Lines to be copied: nothing before them, never broken."""
+        """Lines to be copied: no time before them, never wrapped."""
         for each in lines:
             self._console.print(each, markup=False, soft_wrap=True)
+
+    def invite(self, *commands: str) -> None:
+        """Commands that the user may run now."""
+        self.say("everything keeps running until Ctrl-C; try in another terminal:")
+        self.say_plainly(*commands)
 
     def print(self, what: RenderableType) -> None:
         self._console.print(what)
@@ -47,14 +52,14 @@ class Screen:
             self._playing, self._live = False, None
 
     def show(self, picture: Picture) -> None:
-        """Nothing between the acts."""
+        """Shows nothing between the acts."""
         if self._live is not None:
             self._live.update(render(picture), refresh=True)
         elif self._playing:
             self._show_lines(picture)
 
     def show_panel(self, panel: RenderableType, summary: str) -> None:
-        """The same for a picture that says itself in one line where there is no terminal."""
+        """The same for a picture with a summary of one line for where there is no terminal."""
         if self._live is not None:
             self._live.update(panel, refresh=True)
         elif self._playing and summary != self._last_line:

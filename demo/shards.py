@@ -1,4 +1,4 @@
-"""Four shards of four pods, as objects of the API."""
+"""Four shards of four pods, as API objects."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ def namespace() -> Json:
 
 
 def stateful_set(shard: str) -> Json:
-    """One shard. Its pods take a while to go and to become ready, so that both can be seen, and
-    less than the five seconds after which kubectl asks again for what was refused."""
+    """One shard. Its pods take a while to terminate and to become ready, so that people see both,
+    but less than the five seconds after which kubectl retries a refused eviction."""
     labels = {**LABELS, GROUP_KEY: shard}
     container = {
         "name": "model",
@@ -41,7 +41,7 @@ def stateful_set(shard: str) -> Json:
                 "spec": {
                     "containers": [container],
                     "topologySpreadConstraints": [
-                        # Every node holds every shard: any drain meets all of them.
+                        # Every node holds pods of every shard: any drain meets all shards.
                         _spread(labels, "DoNotSchedule"),
                         _spread(LABELS, "ScheduleAnyway"),
                     ],
@@ -57,6 +57,6 @@ def _spread(labels: dict[str, str], otherwise: str) -> Json:
         "topologyKey": "kubernetes.io/hostname",
         "whenUnsatisfiable": otherwise,
         "labelSelector": {"matchLabels": labels},
-        # A node that is drained no longer counts as one to spread over.
+        # Pods are not spread over a node that is being drained.
         "nodeTaintsPolicy": "Honor",
     }

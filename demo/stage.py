@@ -1,4 +1,4 @@
-"""The cluster, and the processes that run beside it: Intact's replicas and kubectl."""
+"""The cluster, and the processes that run beside it: the operators of Intact and kubectl."""
 
 import asyncio
 import os
@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import aiohttp
@@ -27,7 +26,7 @@ from intact.kube.client import Client
 from intact.kube.http import HttpTransport
 
 NODES = 3
-REPLICAS = 2
+OPERATORS = 2
 _READY_WITHIN = 60.0
 _END_WITHIN = 15.0
 _PAUSE = 0.05
@@ -44,7 +43,7 @@ class Child:
     log: Path
 
     def lines(self) -> list[str]:
-        """What it has said so far; a line that is still being written is not among them."""
+        """The complete lines of its log so far."""
         return self.log.read_text(errors="replace").rpartition("\n")[0].splitlines()
 
     def failure(self) -> str:
@@ -57,8 +56,8 @@ class Child:
 
 
 class Stage:
-    """All that is started here ends with the block, however it ends; or with this process, even if
-    that is killed. Files stay only where something failed."""
+    """Everything started here ends with the block, or with this process, even if that is killed.
+    Its files are removed, unless something failed."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -67,7 +66,7 @@ class Stage:
         self._directory = Path(tempfile.mkdtemp(prefix="intact-demo-"))
         self._cluster = Cluster(NODES, data_dir=self._directory / "cluster", report=silent)
         self._children: list[Child] = []
-        self._replicas: list[tuple[Child, int]] = []
+        self._operators: list[tuple[Child, int]] = []
 
     def __enter__(self) -> Self:
         try:
@@ -79,16 +78,11 @@ class Stage:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._close(kind)
 
     def _close(self, kind: type[BaseException] | None) -> None:
-        # Whoever is impatient must not stop the cleaning up.
+        # Another Ctrl-C must not interrupt the cleaning up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for child in self._children:
             child.process.terminate()
@@ -118,38 +112,39 @@ class Stage:
         return self._spawn(arguments[0], [self._binaries / "kubectl", *arguments])
 
     async def start_intact(self) -> None:
-        """Two replicas behind one address, both ready."""
+        """Start the operators behind one webhook address; return once all are ready."""
+        self._say(f"starting {OPERATORS} operators of Intact")
         address = f"{LOOPBACK}:{self._ports.reserve()}"
-        for number in range(1, REPLICAS + 1):
+        for number in range(1, OPERATORS + 1):
             port = self._ports.reserve()
             child = self._intact(
                 *("run", "--install", "--webhook-bind", address),
                 *("--http-bind", f"{LOOPBACK}:{port}"),
                 name=f"intact-{number}",
             )
-            self._replicas.append((child, port))
+            self._operators.append((child, port))
         timeout = aiohttp.ClientTimeout(total=5)
         async with aiohttp.ClientSession(timeout=timeout) as session:
-            for child, port in self._replicas:
+            for child, port in self._operators:
                 await _ready(session, child, port)
 
     async def remove_intact(self) -> None:
-        """Ended as a cluster would end it, then taken out."""
-        for child, _ in self._replicas:
+        """End the operators with SIGTERM, as a kubelet does, then uninstall Intact."""
+        for child, _ in self._operators:
             child.process.terminate()
-        for child, _ in self._replicas:
+        for child, _ in self._operators:
             await _succeeded(child)
-        self._replicas.clear()
+        self._operators.clear()
         await _succeeded(self._intact("uninstall", "--namespace", _INSTALLED_IN, name="uninstall"))
 
     async def intact(self, *arguments: str) -> None:
-        """Run a command of Intact's to its good end."""
+        """Run a command of Intact's, which must succeed."""
         program = Path(sys.executable).with_name("intact")
         await _succeeded(self._spawn("-".join(arguments[:2]), [program, *arguments]))
 
     def intact_failure(self) -> str | None:
-        """Replicas end only when asked to."""
-        ended = [child for child, _ in self._replicas if child.process.poll() is not None]
+        """What to say if an operator ended although nothing asked it to."""
+        ended = [child for child, _ in self._operators if child.process.poll() is not None]
         return ended[0].failure() if ended else None
 
     def _intact(self, command: str, *arguments: str, name: str) -> Child:
@@ -170,7 +165,9 @@ async def _succeeded(child: Child) -> None:
             code = await child.ended()
     except TimeoutError:
         end_of_log = last_lines(child.log)
-        raise DemoError(f"{child.name} runs on after {_END_WITHIN:.0f} s:\n{end_of_log}") from None
+        raise DemoError(
+            f"{child.name} did not end within {_END_WITHIN:.0f} s:\n{end_of_log}"
+        ) from None
     if code != 0:
         raise DemoError(child.failure())
 

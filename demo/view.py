@@ -1,4 +1,4 @@
-"""How a moment looks in a terminal. Pure: a picture in, something rich can print out."""
+"""How a picture looks in a terminal. Pure: a picture in, something that rich can print out."""
 
 import re
 from dataclasses import dataclass
@@ -56,9 +56,9 @@ class Picture:
     pods: tuple[PodView, ...]
     """In the order of their names."""
     budget: BudgetView | None
-    """None while nobody holds it."""
+    """None while Intact does not enforce it."""
     output: tuple[str, ...] = ()
-    """What kubectl has said so far."""
+    """The lines of kubectl so far."""
     footer: str = ""
 
 
@@ -111,7 +111,7 @@ def _symbols(picture: Picture, group: str, node: str | None = None) -> Text:
 def _budget(picture: Picture) -> Text:
     budget = picture.budget
     if budget is None:
-        return Text("budget: nobody holds it", "bright_black")
+        return Text("budget: not enforced", "bright_black")
     return Text(
         f"budget: allowed {budget.allowed}, current {budget.current}, "
         f"desired {budget.desired}, total {budget.total}"
@@ -124,15 +124,15 @@ def _worst(picture: Picture) -> Text:
 
 
 def _output(lines: tuple[str, ...]) -> list[Text]:
-    """The last lines, a row each; of refusals, which are long, only the last one in full."""
+    """The last lines, one row each. Refusals are long: only the last one is shown in full."""
     rows = []
     for line in lines[-_OUTPUT_LINES:]:
         refusal = _REFUSAL.fullmatch(line)
-        text = f"{refusal['pod']} refused, again in {refusal['pause']}" if refusal else line
+        text = f"{refusal['pod']} refused (429), retry in {refusal['pause']}" if refusal else line
         rows.append(Text(text, "bright_black", no_wrap=True, overflow="ellipsis"))
     refusals = [found["why"] for line in lines if (found := _REFUSAL.fullmatch(line))]
     if refusals:
-        rows += [Text(), Text(f"the last refusal: {refusals[-1]}")]
+        rows += [Text(), Text(f"last refusal: {refusals[-1]}")]
     return rows
 
 

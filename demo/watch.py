@@ -1,5 +1,5 @@
-"""What is there at each moment, and how many groups were down at worst: from watches, event by
-event. What only happens between two looks is counted as well."""
+"""Pods, nodes and budgets as watches report them, and how many groups were down at worst: counted
+event by event, so that nothing between two pictures is missed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -48,11 +48,11 @@ def state_of(pod: Pod) -> PodState:
 
 
 class GroupsDown:
-    """A group is down with fewer than `need` ready pods. Told of each change of a pod."""
+    """The groups with fewer than `need` ready pods, updated with each change of a pod."""
 
     def __init__(self, groups: Sequence[str], key: str, need: int) -> None:
         self.worst = 0
-        """Of all moments since `begin`."""
+        """The most groups that were down at once since `begin`."""
         self.events = 0
         self._groups = groups
         self._key = key
@@ -102,7 +102,7 @@ class Watch:
         self.budgets.subscribe(lambda _old, _new: call())
 
     def check(self) -> None:
-        """A second list would mean that events were missed: then nothing is known of the worst."""
+        """Fail if the watch on pods was lost: some events were missed, and `worst` is wrong."""
         if self._pods.stats.lists != 1:
             raise DemoError(f"the watch on pods was lost: {self._pods.error}")
 

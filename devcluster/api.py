@@ -1,4 +1,4 @@
-"""The few API calls devcluster itself makes, with the admin's client certificate."""
+"""The few API calls that devcluster makes itself, with the admin's client certificate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 
 class Api:
-    """JSON in, JSON out. A new connection a call, so that a restarted server is no concern."""
+    """JSON in, JSON out. Each call opens a connection: a restarted server does no harm."""
 
     def __init__(
         self, server: str, ca: Path, client: KeyPair | None = None, token: str | None = None
@@ -47,14 +47,15 @@ class Api:
     def call(
         self, method: str, path: str, body: object = None, content: str = "application/json"
     ) -> Any:
-        """Raises ApiError for an answer that is an error, OSError where there is no answer."""
+        """Raises ApiError if the answer is an error, OSError if there is no answer."""
         with self._send(method, path, body, content) as response:
             answer = response.read()
         is_json = (response.getheader("Content-Type") or "").startswith("application/json")
         return json.loads(answer) if is_json else answer.decode()
 
     def watch(self, path: str) -> Iterator[Any]:
-        """The events of a watch; give `timeoutSeconds` in the path, or it goes on for long."""
+        """The events of a watch. `timeoutSeconds` in the path ends it; otherwise the server does,
+        much later."""
         with self._send("GET", path, None, "application/json") as response:
             for line in response:
                 yield json.loads(line)

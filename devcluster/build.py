@@ -20,7 +20,7 @@ ALIVE_SECONDS = 15
 
 
 def ensure_binaries(report: Report = to_stderr) -> Path:
-    """The directory with all binaries, built first where they are missing."""
+    """The directory with all binaries; those that are missing are built first."""
     directory = pins.binary_directory()
     if not _missing(directory):
         return directory
@@ -44,7 +44,7 @@ def _missing(directory: Path) -> list[Binary]:
 def _build_all(missing: list[Binary], directory: Path, report: Report) -> None:
     go = find_go(report)
     directory.mkdir(parents=True, exist_ok=True)
-    report(f"building {len(missing)} binaries into {directory} (some minutes, once)")
+    report(f"building {len(missing)} binaries into {directory} (once; takes some minutes)")
     started = time.monotonic()
     for binary in missing:
         _build(go, binary, directory, report)
@@ -85,7 +85,7 @@ def _build(go: Path, binary: Binary, directory: Path, report: Report) -> None:
 
 
 class _Output:
-    """Reads what `go build -v` says, a line a package, and keeps the end of it."""
+    """Reads the output of `go build -v`, one line for each package, and keeps the last lines."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.lines = 0
@@ -101,7 +101,7 @@ class _Output:
                 self.last.append(line)
 
     def unfinished(self, seconds: float | None) -> bool:
-        """Wait so long for the end, and say whether it is still to come."""
+        """Wait so long for the end of the output; whether it goes on."""
         self._thread.join(seconds)
         return self._thread.is_alive()
 

@@ -30,7 +30,7 @@ class KeyPair:
 
 
 class Authority:
-    """A fresh CA in `directory`; every file it writes is readable by its owner only."""
+    """A fresh CA in `directory`; only the owner can read the files."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -65,7 +65,7 @@ class Authority:
         return self._sign(file, _name(file), ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
 
     def signing_key(self, file: str) -> KeyPair:
-        """A key for ServiceAccount tokens: its public half in place of a certificate."""
+        """A key for ServiceAccount tokens; its public half takes the place of a certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
         public = key.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

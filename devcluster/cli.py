@@ -39,9 +39,9 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     up = command("up", _up, "start a cluster and print the path of its kubeconfig")
-    keep = command("keep", _keep, "hold a cluster in the foreground, until SIGTERM")
+    keep = command("keep", _keep, "run a cluster in the foreground until SIGTERM")
     down = command("down", _down, "end the cluster")
-    status = command("status", _status, "show the components; fails if none runs")
+    status = command("status", _status, "show the components; fails if one does not run")
     kubectl = command("kubectl", _kubectl, "run kubectl against the cluster: kubectl -- ARGS")
     command("build", _build, "only build the binaries")
     for each in (up, keep, down, status, kubectl):
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
             *("--data-dir", "-d"),
             type=Path,
             default=pins.cache_directory() / "default",
-            help="where the cluster lives (default: %(default)s)",
+            help="data directory of the cluster (default: %(default)s)",
         )
     for each in (up, keep):
         each.add_argument(
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
                 action="append",
                 default=[],
                 metavar="FLAG",
-                help=f"one more flag for {component}, as =--x=y; may be repeated",
+                help=f"another flag for {component}, written as =--x=y; may be repeated",
             )
     kubectl.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser
@@ -91,7 +91,7 @@ def _up(options: argparse.Namespace) -> int:
         state = keeper.find(directory)
         print("devcluster: already running", file=sys.stderr)
     except NotRunningError:
-        # Here, and not in the keeper, so that its progress is seen.
+        # Built here and not in the keeper, so that the user sees the progress.
         ensure_binaries()
         state = keeper.start(directory, options.nodes, _flags(options), options.without)
     print(state.kubeconfig)

@@ -1,4 +1,4 @@
-"""A Kubernetes cluster on loopback, from start to end."""
+"""A Kubernetes cluster on loopback: start, stop, and everything between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from devcluster import nodes, process
@@ -44,8 +43,8 @@ class Cluster:
     """etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
 
     `flags` are extra flags by component; `without` names components that are not started.
-    kwok's nodes are made only where kwok runs. A `data_dir` that is given is kept; a temporary
-    one is removed at the end, unless the block raised or `keep` was set.
+    Nodes are created only if kwok runs. A given `data_dir` is kept; a temporary one is removed at
+    the end, unless the block raised or `keep` was set.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Cluster:
                 f"{', '.join(COMPONENTS)})"
             )
         if self.without & {ETCD, APISERVER}:
-            raise DevclusterError(f"there is no cluster without {ETCD} and {APISERVER}")
+            raise DevclusterError(f"a cluster needs {ETCD} and {APISERVER}")
         self.keep = data_dir is not None
         self._wanted_directory = None if data_dir is None else Path(data_dir).absolute()
         self._report = report
@@ -114,12 +113,7 @@ class Cluster:
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close(failed=kind is not None)
 
     def open(self) -> None:
@@ -133,7 +127,7 @@ class Cluster:
         self._data = data
         try:
             self._layout = lay_out(directory, self._ports)
-            # Not all at once: the others give up where these two do not answer yet.
+            # Not all at once: the others exit if these two do not answer yet.
             for component in (ETCD, APISERVER):
                 self.start(component)
                 self._wait_healthy(component, READY_SECONDS)
@@ -149,11 +143,11 @@ class Cluster:
             raise
 
     def close(self, failed: bool = False) -> None:
-        """End everything; with `failed`, keep the logs and say where they are."""
+        """End all components; with `failed`, keep the logs and say where they are."""
         for component in reversed(self._processes):
             self._processes[component].terminate()
         for component in reversed(list(self._processes)):
-            # Nothing is saved: kube-apiserver alone would hold its port for a minute.
+            # There is nothing to save, and kube-apiserver would hold its port for a minute.
             process.end(self._processes.pop(component), grace=0.2)
         self._ports.release()
         if self._data is None:
@@ -177,7 +171,7 @@ class Cluster:
         self._processes[component] = process.spawn(
             command(component, self._binaries, self.layout, self.flags.get(component, [])),
             log=self.log(component),
-            # A home of its own: kwok and others read configuration from the user's.
+            # A home of its own: kwok and others read configuration from the home directory.
             env={"HOME": str(self.data_dir), "PATH": os.defpath},
             keep_open=[self._data.lock_fd],
         )
@@ -190,7 +184,7 @@ class Cluster:
         del self._processes[component]
 
     def restart(self, component: str, sig: signal.Signals = signal.SIGKILL) -> None:
-        """Stop a component, start it on the same port, and wait until all is ready."""
+        """Stop a component, start it on the same port, and wait until all components are ready."""
         self.stop(component, sig)
         self.start(component)
         self.wait_ready()
@@ -205,11 +199,11 @@ class Cluster:
         return self.logs / f"{component}.log"
 
     def compact(self) -> int:
-        """Compact etcd to its current revision, and return that."""
+        """Compact etcd to its current revision; that revision."""
         return Etcd(self.etcd).compact()
 
     def wait_ready(self, timeout: float = READY_SECONDS) -> None:
-        """Wait until every started component is healthy and a pod could be created and run."""
+        """Wait until every started component is healthy and pods can be created and run."""
         for component in list(self._processes):
             self._wait_healthy(component, timeout)
         if CONTROLLER_MANAGER in self._processes:
@@ -231,7 +225,7 @@ class Cluster:
             raise ComponentError(f"{error}; {self._log_end(component)}") from None
 
     def _wait(self, condition: Callable[[], bool], what: str, timeout: float) -> None:
-        """Poll a condition; a component that ends meanwhile ends the wait."""
+        """Poll a condition; fail at once if a component ends."""
 
         def met() -> bool:
             for component, each in self._processes.items():

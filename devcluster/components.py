@@ -1,4 +1,4 @@
-"""The components: their command lines, and where each says that it is healthy."""
+"""The components: their command lines, and the URL that tells whether each is healthy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Layout:
         return self.directory / "pki" / f"{component}.kubeconfig"
 
     def health(self, component: str) -> str:
-        """The URL that answers 200 when the component is healthy; etcd is asked elsewhere."""
+        """The URL that answers 200 if the component is healthy; for etcd see `Etcd.healthy`."""
         if component == KWOK:
             return f"http://{LOOPBACK}:{self.ports[KWOK]}/healthz"
         path = "/readyz" if component in (APISERVER, SCHEDULER) else "/healthz"
@@ -79,7 +79,7 @@ def lay_out(directory: Path, ports: Ports) -> Layout:
     users = {
         CONTROLLER_MANAGER: ("system:kube-controller-manager",),
         SCHEDULER: ("system:kube-scheduler",),
-        # A kubelet of every node at once, which the Node authorizer has no notion of.
+        # kwok is the kubelet of every node at once; the Node authorizer knows no such user.
         KWOK: (KWOK_USER, "system:masters"),
     }
     for component, (user, *groups) in users.items():
@@ -91,7 +91,7 @@ def lay_out(directory: Path, ports: Ports) -> Layout:
 
 
 def command(component: str, binaries: Path, layout: Layout, extra: list[str]) -> list[str]:
-    """Extra flags come last, so that they win over ours."""
+    """Extra flags come last, so that they override ours."""
     flags = {
         ETCD: _etcd,
         APISERVER: _apiserver,
@@ -112,7 +112,7 @@ def _etcd(layout: Layout) -> list[str]:
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=devcluster={peer}",
-        # Nothing here outlives the machine, and a lone member elects itself.
+        # No data has to survive a crash, and a single member elects itself.
         "--unsafe-no-fsync",
         "--heartbeat-interval=20",
         "--election-timeout=100",
@@ -127,7 +127,7 @@ def _apiserver(layout: Layout) -> list[str]:
         f"--bind-address={LOOPBACK}",
         f"--advertise-address={LOOPBACK}",
         f"--secure-port={layout.ports[APISERVER]}",
-        # An Endpoints object may not hold a loopback address.
+        # The API server refuses loopback addresses in Endpoints.
         "--endpoint-reconciler-type=none",
         f"--tls-cert-file={layout.serving.certificate}",
         f"--tls-private-key-file={layout.serving.key}",
@@ -182,7 +182,7 @@ def _kwok(layout: Layout) -> list[str]:
         f"--server-address={LOOPBACK}:{layout.ports[KWOK]}",
         *(f"--config={file}" for file in sorted(STAGES.glob("*.yaml"))),
         f"--manage-nodes-with-annotation-selector={key}={value}",
-        # Without a lease, nodes turn NotReady after a minute.
+        # Without a lease, nodes become NotReady after a minute.
         "--node-lease-duration-seconds=40",
         "--cidr=10.128.0.1/9",
         "--node-ip=10.64.0.1",

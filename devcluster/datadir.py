@@ -1,4 +1,4 @@
-"""The data directory: one cluster at a time, and nothing that is not ours is touched."""
+"""The data directory: one cluster at a time; files of others are never touched."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from devcluster.locks import FileLock
 
 LOCK = "devcluster.lock"
 STATE = "state.json"
-# Whatever an earlier cluster left, but for the lock and the log of its keeper.
+# What an earlier cluster left, except for the lock and the log of its keeper.
 OURS = ("etcd", "pki", "logs", "kubeconfig", STATE, ".kube", ".kwok")
 
 
 class DataDirectory:
-    """The lock is held by the components too: it is free when the last of them is gone."""
+    """The components hold the lock too: it is free once the last of them has ended."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -26,7 +26,7 @@ class DataDirectory:
         return self._lock.fd
 
     def claim(self) -> None:
-        """Make it ours and empty."""
+        """Lock the directory and remove what an earlier cluster left."""
         mark(self.path)
         if not self._lock.acquire(wait=False):
             raise DevclusterError(f"a cluster is running in {self.path}")
@@ -42,10 +42,12 @@ class DataDirectory:
 
 
 def mark(path: Path) -> None:
-    """Make the directory a devcluster's; refuse one with files of someone else."""
+    """Mark the directory as a devcluster's; refuse one that holds other files."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (path / LOCK).exists() and any(path.iterdir()):
-        raise DevclusterError(f"{path} holds files that are not a devcluster's")
+        raise DevclusterError(
+            f"{path} holds files that are not a devcluster's; use another data directory"
+        )
     (path / LOCK).touch(mode=0o600)
 
 

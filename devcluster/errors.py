@@ -6,7 +6,7 @@ class DevclusterError(Exception):
 
 
 class BuildError(DevclusterError):
-    """A binary could not be built, or no Go toolchain to build it with could be had."""
+    """A binary could not be built, or there is no Go toolchain to build it with."""
 
 
 class ComponentError(DevclusterError):
@@ -14,7 +14,7 @@ class ComponentError(DevclusterError):
 
 
 class DeadlineError(DevclusterError):
-    """What was waited for did not come in time."""
+    """A condition did not become true in time."""
 
 
 class NotRunningError(DevclusterError):

@@ -1,4 +1,4 @@
-"""etcd over its JSON gateway."""
+"""etcd, through its JSON gateway."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Etcd:
         return int(self._post("/v3/maintenance/status", {})["header"]["revision"])
 
     def compact(self) -> int:
-        """Compact to the current revision, and return it."""
+        """Compact to the current revision; that revision."""
         revision = self.revision()
         try:
             self._post("/v3/kv/compaction", {"revision": revision, "physical": True})

@@ -1,8 +1,8 @@
-"""Keeps kwok from deleting a pod that nobody asked to delete.
+"""Keeps kwok from deleting pods that are not terminating.
 
-kwok deletes by name and without a precondition. When it is late, it may mean a pod that is gone and
-hit the one that a StatefulSet has made since under the same name. A kubelet would not: it names the
-UID. So the API server refuses kwok whatever is not terminating.
+kwok deletes by name and without a precondition. A late delete can hit the next pod of a StatefulSet
+under the same name. A kubelet sends the UID, so this cannot happen to it. Therefore the API server
+refuses to let kwok delete a pod that is not terminating.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def create_guard(api: Api, user: str) -> None:
         "validations": [
             {
                 "expression": "has(oldObject.metadata.deletionTimestamp)",
-                "message": "nobody has asked for the deletion of this pod",
+                "message": "the pod is not terminating",
             }
         ],
     }

@@ -1,4 +1,4 @@
-"""Asking a component whether it is healthy."""
+"""Asks a component whether it is healthy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster that outlives the command that started it: a detached process holds it."""
+"""A cluster that outlives the command that started it: a detached process, the keeper, runs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class State:
-    """What the keeper writes down once its cluster is ready."""
+    """What the keeper writes to a file once its cluster is ready."""
 
     keeper: int
     components: dict[str, int]
@@ -37,8 +37,8 @@ class State:
 def keep(
     directory: Path, nodes: int, flags: Mapping[str, Sequence[str]], without: Sequence[str]
 ) -> None:
-    """Hold a cluster until a signal asks for its end. Runs in the keeper."""
-    # Handlers, and no blocked signals: the components would inherit those.
+    """Run a cluster until a signal ends it. This is the keeper's side."""
+    # Signals are handled and not blocked: the components would inherit a block.
     for each in _ENDING:
         signal.signal(each, _end)
     with Cluster(nodes, flags, directory, without) as cluster:
@@ -58,7 +58,7 @@ def keep(
 
 
 class _Ended(BaseException):
-    """Somebody asked the keeper to end."""
+    """A signal asked the keeper to end."""
 
 
 def _end(_number: int, _frame: object) -> None:
@@ -113,7 +113,7 @@ def find(directory: Path) -> State:
 
 
 def stop(directory: Path) -> None:
-    """End the cluster in `directory`, and wait until the last of its processes is gone."""
+    """End the cluster in `directory`, and wait until all its processes have ended."""
     state = find(directory)
     os.kill(state.keeper, signal.SIGTERM)
     wait_for(

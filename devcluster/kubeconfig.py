@@ -1,4 +1,4 @@
-"""Kubeconfig files with everything inlined, so that a copy of one works elsewhere too."""
+"""Kubeconfig files with all certificates inlined, so that a copy works anywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from devcluster.certificates import KeyPair
 
 
 def write_kubeconfig(path: Path, server: str, ca: Path, client: KeyPair) -> None:
-    """Written as JSON, which is YAML: it needs no YAML library."""
+    """Written as JSON, which is YAML too: no YAML library is needed."""
     content = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -1,16 +1,15 @@
-"""File locks, released by the kernel however their holders end."""
+"""File locks; the kernel releases them however their holder ends."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 
 class FileLock:
-    """An exclusive flock. Whoever inherits `fd` holds the lock too."""
+    """An exclusive flock. A child process that inherits `fd` holds the lock too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,10 +44,5 @@ class FileLock:
         self.acquire()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()

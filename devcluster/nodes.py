@@ -1,4 +1,4 @@
-"""kwok's nodes."""
+"""The nodes that kwok manages."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def is_ready(node: dict[str, Any]) -> bool:
 
 
 def is_untainted(node: dict[str, Any]) -> bool:
-    """Every node is created with this taint; the controller manager takes it away."""
+    """The API server creates every node with this taint; the controller manager removes it."""
     return all(taint["key"] != _NOT_READY for taint in node["spec"].get("taints", []))

@@ -1,4 +1,4 @@
-"""The pinned modules: what is built from them, and the directory their binaries are kept in."""
+"""The pinned modules, the binaries that are built from them, and where those are kept."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def go_version() -> tuple[int, ...]:
 
 @cache
 def digest() -> str:
-    """A short hash of the pinned modules, so that a changed pin is another directory."""
+    """A short hash of the pinned modules: other pins give another directory."""
     found = hashlib.sha256()
     for module in sorted({binary.module for binary in BINARIES}):
         for name in ("go.mod", "go.sum"):

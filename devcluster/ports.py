@@ -1,4 +1,4 @@
-"""Free loopback ports that nobody else takes between choosing them and listening on them."""
+"""Free loopback ports, reserved until a component listens on them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Ports:
-    """Reserved ports; `release` gives them back. Another devcluster never gets the same ones."""
+    """Reserved ports, until `release`. No other devcluster gets the same ones meanwhile."""
 
     def __init__(self) -> None:
         self._locks: list[FileLock] = []
@@ -37,8 +37,8 @@ class Ports:
 
 
 def _range() -> tuple[int, int]:
-    # Below the ephemeral range: a client's outgoing connection could take such a port while a
-    # component is down, and a client that retries on loopback can even connect to itself.
+    # Below the ephemeral range: from there a client's outgoing connection could take the port of a
+    # component that is down, and a client that retries on loopback can even connect to itself.
     ephemeral = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
     high = int(ephemeral[0])
     return (10240, high) if high > 12288 else (1024, 65535)

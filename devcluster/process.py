@@ -1,4 +1,4 @@
-"""Child processes that end with the process that started them, even if that is killed -9."""
+"""Child processes that end with the process that started them, even if SIGKILL ends it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from devcluster.errors import DevclusterError
 
 _PR_SET_PDEATHSIG = 1
-# Loaded here, since little is safe between fork and exec.
+# Loaded at import: little is safe between fork and exec.
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 _prctl.argtypes = [ctypes.c_int, ctypes.c_ulong]
 _prctl.restype = ctypes.c_int
@@ -29,7 +29,7 @@ def spawn(
     """Start `command` in a session of its own, its output appended to `log`."""
     if threading.current_thread() is not threading.main_thread():
         raise DevclusterError(
-            "components can be started only from the main thread: the kernel ends them together "
+            "components can be started only from the main thread: the kernel kills them together "
             "with the thread that started them"
         )
     with log.open("ab") as output, warnings.catch_warnings():
@@ -50,7 +50,7 @@ def spawn(
 def _die_with(parent: int) -> Callable[[], None]:
     def hook() -> None:
         failed = _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0
-        # The parent may have died before prctl: then no signal will come.
+        # The parent may have died before prctl: then the kernel sends no signal.
         if failed or os.getppid() != parent:
             os._exit(127)
 
@@ -68,7 +68,7 @@ def end(process: subprocess.Popen[bytes], grace: float) -> None:
 
 
 def alive(pid: int) -> bool:
-    """Whether `pid` runs: a zombie that nobody has reaped yet does not."""
+    """Whether `pid` runs; a zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Progress messages of long steps."""
+"""Progress messages during long steps."""
 
 from __future__ import annotations
 

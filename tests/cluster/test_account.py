@@ -1,6 +1,7 @@
-"""All of Intact with the rights that its manifests give it, and no others.
+"""All controllers of Intact with exactly the rights that its manifests give them.
 
-After each test nothing that it asked for may have been forbidden (`account_house`).
+After each test, the API server must have forbidden nothing that Intact asked for
+(`cluster_with_account`).
 """
 
 import asyncio
@@ -10,17 +11,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from intact.model.rbg import RoleBasedGroup
-from tests.support.cluster_with_account import account_house
+from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.leader_worker_sets import install_sets, remove_sets, simulated_sets
 from tests.support.namespace_under_test import (
     UNREADY,
     WITHIN,
     NamespaceUnderTest,
     eventually,
     groups_down,
-    open_space,
 )
 from tests.support.objects import PDBS, PODS, Json
-from tests.support.pdb_groups import Groups, condition, open_groups
+from tests.support.pdb_groups import Groups, condition
 from tests.support.pub_cases import amount
 from tests.support.rbg_objects import batches, group, kind, role, rolling, template
 from tests.support.rbg_rollout import intact
@@ -44,34 +45,34 @@ from tests.support.rbg_waiting import (
     role_pods,
     settled,
 )
-from tests.support.sets import install_sets, remove_sets, simulated_sets
 
 OWNED = (STATEFUL_SETS, DEPLOYMENTS, SETS, SERVICES, CONFIG_MAPS, ADAPTERS)
 
-house = pytest.fixture(account_house)
-space = pytest.fixture(open_space)
-groups = pytest.fixture(open_groups)
+
+@pytest.fixture
+def intact_cluster(cluster_with_account: ClusterWithIntact) -> ClusterWithIntact:
+    return cluster_with_account
 
 
 @pytest.fixture
-def sets(space: NamespaceUnderTest, runner: asyncio.Runner) -> Iterator[None]:
+def sets(ns: NamespaceUnderTest, runner: asyncio.Runner) -> Iterator[None]:
     """The CRD of LeaderWorkerSets."""
-    runner.run(install_sets(space.client))
+    runner.run(install_sets(ns.client))
     yield
-    runner.run(remove_sets(space.client))
+    runner.run(remove_sets(ns.client))
 
 
-async def owned(space: NamespaceUnderTest) -> dict[str, list[str]]:
-    return {each.kind: await names_of(space, each, GROUP) for each in OWNED}
+async def owned(ns: NamespaceUnderTest) -> dict[str, list[str]]:
+    return {each.kind: await names_of(ns, each, GROUP) for each in OWNED}
 
 
-async def images(space: NamespaceUnderTest) -> set[str]:
-    pods = (await space.client.list(PODS, space.namespace, labels=ROLE)).items
+async def images(ns: NamespaceUnderTest) -> set[str]:
+    pods = (await ns.client.list(PODS, ns.name, labels=ROLE)).items
     return {one["spec"]["containers"][0]["image"] for one in pods}
 
 
 @pytest.mark.usefixtures("sets")
-async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: NamespaceUnderTest) -> None:
+async def test_a_group_of_all_kinds_from_its_creation_to_its_end(ns: NamespaceUnderTest) -> None:
     sizes = {"prefill": 4, "router": 2, "decode": 2}
     body = group(
         "llm",
@@ -80,10 +81,10 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Namespac
         role("decode", 2, leaderWorkerSet={"size": 2}, **kind("LeaderWorkerSet")),
         coordination=[rolling(*sizes, maxSkew="50%", maxUnavailableRatio="50%")],
     )
-    async with simulated_sets(space.client, space.namespace):
-        await space.create(GROUPS, body)
-        await group_settled(space)
-        assert await owned(space) == {
+    async with simulated_sets(ns.client, ns.name):
+        await ns.create(GROUPS, body)
+        await group_settled(ns)
+        assert await owned(ns) == {
             "StatefulSet": ["llm-prefill"],
             "Deployment": ["llm-router"],
             "LeaderWorkerSet": ["llm-decode"],
@@ -91,10 +92,10 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Namespac
             "ConfigMap": ["llm"],
             "RoleBasedGroupScalingAdapter": ["llm-decode", "llm-prefill", "llm-router"],
         }
-        await space.events("RoleBasedGroup", "llm", "AllRolesReady")
+        await ns.events("RoleBasedGroup", "llm", "AllRolesReady")
 
         await change(
-            space,
+            ns,
             [
                 {
                     "op": "replace",
@@ -104,27 +105,25 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Namespac
                 for at in range(3)
             ],
         )
-        await group_until(space, "llm", completed, "the rollout to be completed")
+        await group_until(ns, "llm", completed, "the rollout to be completed")
         await eventually(
-            lambda: images(space), lambda found: found == {"engine:2"}, "the new image only"
+            lambda: images(ns), lambda found: found == {"engine:2"}, "the new image only"
         )
 
         for name, replicas in {"prefill": 5, "router": 3, "decode": 3}.items():
-            code, said = await space.kubectl("scale", f"rbgsa/llm-{name}", f"--replicas={replicas}")
+            code, said = await ns.kubectl("scale", f"rbgsa/llm-{name}", f"--replicas={replicas}")
             assert code == 0, said
-        await group_until(space, "llm", lambda one: one.status.ready == "11/11", "all to be scaled")
+        await group_until(ns, "llm", lambda one: one.status.ready == "11/11", "all to be scaled")
 
-        code, said = await intact(space, "rbg", "undo", "llm")
+        code, said = await intact(ns, "rbg", "undo", "llm")
         assert code == 0, said
-        await eventually(
-            lambda: images(space), lambda found: found == {"engine:1"}, "the old image"
-        )
-        await group_settled(space)
+        await eventually(lambda: images(ns), lambda found: found == {"engine:1"}, "the old image")
+        await group_settled(ns)
 
         # One role renamed, one of another kind, one gone.
         workload = kind("Deployment")["workload"]
         await change(
-            space,
+            ns,
             [
                 {
                     "op": "replace",
@@ -144,65 +143,67 @@ async def test_a_group_of_all_kinds_from_its_creation_to_its_end(space: Namespac
             "RoleBasedGroupScalingAdapter": ["llm-encode", "llm-router"],
         }
         await eventually(
-            lambda: owned(space), lambda found: left.items() <= found.items(), f"only {left}"
+            lambda: owned(ns), lambda found: left.items() <= found.items(), f"only {left}"
         )
-        await space.events("RoleBasedGroup", "llm", "Removed")
+        await ns.events("RoleBasedGroup", "llm", "Removed")
         await group_until(
-            space, "llm", lambda one: settled(one) and one.status.ready == "8/8", "all to be ready"
+            ns, "llm", lambda one: settled(one) and one.status.ready == "8/8", "all to be ready"
         )
 
-        await space.client.delete(GROUPS, "llm", space.namespace)
-        # The garbage collector looks for new kinds every 30 s.
+        await ns.client.delete(GROUPS, "llm", ns.name)
+        # The garbage collector discovers new kinds every 30 s.
         await eventually(
-            lambda: owned(space),
+            lambda: owned(ns),
             lambda found: not any(found.values()),
             "nothing to be left",
             within=3 * WITHIN,
         )
-        # Pods of a kind that has just come are left to the garbage collector's next look at kinds.
-        await space.until(
+        # The pods of a new kind wait until the garbage collector has discovered it.
+        await ns.until(
             "the pods of stock workloads to be gone",
             lambda pods: all("decode" in name for name in pods),
             within=3 * WITHIN,
         )
 
 
-async def test_old_revisions_are_removed_and_old_ones_come_back(space: NamespaceUnderTest) -> None:
-    await space.create(GROUPS, group("llm", role("prefill", 0)))
-    seen = {(await group_settled(space)).status.update_revision}
+async def test_old_revisions_are_removed_and_a_known_one_becomes_the_newest(
+    ns: NamespaceUnderTest,
+) -> None:
+    await ns.create(GROUPS, group("llm", role("prefill", 0)))
+    seen = {(await group_settled(ns)).status.update_revision}
 
     def is_new(one: RoleBasedGroup) -> bool:
         return one.status.update_revision not in seen
 
     async def use(number: int) -> None:
         image = template(f"engine:{number}")
-        await change(space, [{"op": "replace", "path": "/spec/roles/0/template", "value": image}])
+        await change(ns, [{"op": "replace", "path": "/spec/roles/0/template", "value": image}])
 
     for number in range(2, 13):
         await use(number)
-        found = await group_until(space, "llm", is_new, f"revision {number}")
+        found = await group_until(ns, "llm", is_new, f"revision {number}")
         seen.add(found.status.update_revision)
     await use(8)
 
     async def numbers() -> list[int]:
-        page = await space.client.list(REVISIONS, space.namespace, labels=REVISION)
+        page = await ns.client.list(REVISIONS, ns.name, labels=REVISION)
         return sorted(one["revision"] for one in page.items)
 
     wanted = [3, 4, 5, 6, 7, 9, 10, 11, 12, 13]
     await eventually(numbers, lambda found: found == wanted, f"the revisions {wanted}")
 
 
-async def test_a_rollout_and_a_drain_under_a_budget(space: NamespaceUnderTest) -> None:
-    """A spent budget refuses evictions; the pods that were held for them are let go."""
-    labels = {"app": "web", "space": space.namespace}
+async def test_a_rollout_and_a_drain_under_a_budget(ns: NamespaceUnderTest) -> None:
+    """While the budget is spent, the rollout waits; then both go on."""
+    labels = {"app": "web", "test": ns.name}
     body = template() | {"metadata": {"labels": labels}}
     both = (role("prefill", 4) | {"template": body}, role("decode", 2) | {"template": body})
     rules = rolling("prefill", "decode", maxSkew="50%", maxUnavailableRatio="50%")
-    await space.create(GROUPS, group("llm", *both, coordination=[rules]))
-    await group_settled(space)
-    await space.budget(amount(0), unavailable_allowed=0)
+    await ns.create(GROUPS, group("llm", *both, coordination=[rules]))
+    await group_settled(ns)
+    await ns.budget(amount(0), unavailable_allowed=0)
     await change(
-        space,
+        ns,
         [
             {
                 "op": "replace",
@@ -217,48 +218,48 @@ async def test_a_rollout_and_a_drain_under_a_budget(space: NamespaceUnderTest) -
         states = [each.progress.values() for each in one.status.coordination_state]
         return any("a budget of pod" in role.waiting_for for each in states for role in each)
 
-    await group_until(space, "llm", is_refused, "the rollout to wait for the budget")
-    code, said = await space.kubectl(
+    await group_until(ns, "llm", is_refused, "the rollout to wait for the budget")
+    code, said = await ns.kubectl(
         "patch", "pub", "budget", "--type=merge", '--patch={"spec":{"maxUnavailable":1}}'
     )
     assert code == 0, said
-    async with space.drain("node-0") as drain:
+    async with ns.drain("node-0") as drain:
         assert await drain.ended() == 0, drain.said
-    await group_settled(space)
-    assert await images(space) == {"engine:2"}
+    await group_settled(ns)
+    assert await images(ns) == {"engine:2"}
 
 
-async def test_a_rollout_that_stalls_goes_back(space: NamespaceUnderTest) -> None:
+async def test_a_stalled_rollout_is_rolled_back(ns: NamespaceUnderTest) -> None:
     rules = rolling("prefill", "decode", maxSkew="50%", maxUnavailableRatio="50%")
     end = {"progressDeadlineSeconds": 2, "onFailure": "Rollback"}
     both = (role("prefill", 2), role("decode", 2))
-    await space.create(GROUPS, group("llm", *both, coordination=[rules], **end))
-    first = (await group_settled(space)).status.update_revision
+    await ns.create(GROUPS, group("llm", *both, coordination=[rules], **end))
+    first = (await group_settled(ns)).status.update_revision
     broken = template("engine:2") | {"metadata": {"annotations": {UNREADY: "true"}}}
     await change(
-        space,
+        ns,
         [
             {"op": "replace", "path": f"/spec/roles/{at}/template", "value": broken}
             for at in range(2)
         ],
     )
-    await space.events("RoleBasedGroup", "llm", "RollbackStarted")
-    assert (await group_settled(space)).status.update_revision == first
-    assert await images(space) == {"engine:1"}
+    await ns.events("RoleBasedGroup", "llm", "RollbackStarted")
+    assert (await group_settled(ns)).status.update_revision == first
+    assert await images(ns) == {"engine:1"}
 
 
-async def test_batches_have_their_places(space: NamespaceUnderTest) -> None:
+async def test_each_batch_is_placed_on_a_node_of_its_own(ns: NamespaceUnderTest) -> None:
     body = group(
         "llm",
         role("prefill", 4),
         role("decode", 2, **kind("Deployment")),
         coordination=[batches({"prefill": 2, "decode": 1})],
     )
-    await space.create(GROUPS, body)
-    await group_settled(space)
+    await ns.create(GROUPS, body)
+    await group_settled(ns)
     places: dict[str, set[str]] = {}
     for name in ("prefill", "decode"):
-        for pod in await role_pods(space, name):
+        for pod in await role_pods(ns, name):
             number = pod["metadata"]["labels"]["batch.coordination.workloads.x-k8s.io/batched"]
             places.setdefault(number, set()).add(pod["spec"]["nodeName"])
     assert places.keys() == {"0", "1"}
@@ -266,7 +267,9 @@ async def test_batches_have_their_places(space: NamespaceUnderTest) -> None:
     assert places["0"] != places["1"]
 
 
-async def test_a_drain_under_a_budget_in_groups(space: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_drain_under_a_native_budget_in_groups(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     await groups.workload(need=2)
     need = {"red": 2, "blue": 2}
     for name in need:
@@ -275,7 +278,7 @@ async def test_a_drain_under_a_budget_in_groups(space: NamespaceUnderTest, group
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=1, healthy=2)
     assert condition(found, "BudgetConfigured")[:2] == ("True", "ValidConfig")
-    async with space.watched() as watched, space.drain("node-0") as drain:
+    async with ns.watched() as watched, ns.drain("node-0") as drain:
         await drain.says("will retry")
         await groups.counted(allowed=0, healthy=1)
         await groups.edit(spec={"minAvailable": 0})
@@ -284,25 +287,27 @@ async def test_a_drain_under_a_budget_in_groups(space: NamespaceUnderTest, group
     assert {len(each) for each in downs} == {0, 1, 2}
 
 
-async def test_plain_budgets_are_counted_through_every_owner(space: NamespaceUnderTest) -> None:
-    """By the controller of KEP-85. A Job has no scale, so that its budget cannot be counted."""
-    await space.create(GROUPS, group("llm", role("prefill", 2)))
-    code, said = await space.kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
+async def test_native_budgets_in_pods_are_counted_by_the_scale_of_each_owner(
+    ns: NamespaceUnderTest,
+) -> None:
+    """By the disruption controller. A Job has no scale: its budget cannot be counted."""
+    await ns.create(GROUPS, group("llm", role("prefill", 2)))
+    code, said = await ns.kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
     assert code == 0, said
-    code, said = await space.kubectl("create", "job", "once", "--image=x")
+    code, said = await ns.kubectl("create", "job", "once", "--image=x")
     assert code == 0, said
-    await space.pods("alone", labels={"app": "alone"})
-    # Counted before it has a pod, the budget of a Job is in order.
-    await space.until("the Job's pod", lambda pods: any(name.startswith("once-") for name in pods))
+    await ns.pods("alone", labels={"app": "alone"})
+    # Before the Job has a pod, its budget is counted without a problem.
+    await ns.until("the Job's pod", lambda pods: any(name.startswith("once-") for name in pods))
     selectors = {"web": {"app": "web"}, "prefill": {ROLE: "prefill"}, "job": {"job-name": "once"}}
     for name, labels in selectors.items():
         spec = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
-        await space.create(PDBS, {"metadata": {"name": name}, "spec": spec})
+        await ns.create(PDBS, {"metadata": {"name": name}, "spec": spec})
     alone = {"minAvailable": 1, "selector": {"matchLabels": {"app": "alone"}}}
-    await space.create(PDBS, {"metadata": {"name": "alone"}, "spec": alone})
+    await ns.create(PDBS, {"metadata": {"name": "alone"}, "spec": alone})
 
     async def counted() -> dict[str, tuple[int, int, int]]:
-        page = await space.client.list(PDBS, space.namespace)
+        page = await ns.client.list(PDBS, ns.name)
         return {
             one["metadata"]["name"]: (
                 one["status"]["expectedPods"],
@@ -315,13 +320,13 @@ async def test_plain_budgets_are_counted_through_every_owner(space: NamespaceUnd
 
     wanted = {"web": (3, 3, 1), "prefill": (2, 2, 1), "alone": (1, 1, 0)}
     await eventually(counted, lambda found: found == wanted, f"the counts {wanted}")
-    await space.events("PodDisruptionBudget", "job", "CalculateExpectedPodCountFailed")
-    assert (await space.evict("llm-prefill-0")).code == 201
-    assert (await space.evict("alone")).code == 429
+    await ns.events("PodDisruptionBudget", "job", "CalculateExpectedPodCountFailed")
+    assert (await ns.evict("llm-prefill-0")).code == 201
+    assert (await ns.evict("alone")).code == 429
 
 
-async def test_a_disruption_that_did_not_happen_is_taken_back(space: NamespaceUnderTest) -> None:
-    await space.pods("a")
+async def test_a_stale_disruption_target_condition_is_set_to_false(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a")
     long_ago = (datetime.now(UTC) - timedelta(minutes=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
     target = {
         "type": "DisruptionTarget",
@@ -329,7 +334,7 @@ async def test_a_disruption_that_did_not_happen_is_taken_back(space: NamespaceUn
         "reason": "EvictionByEvictionAPI",
         "lastTransitionTime": long_ago,
     }
-    assert (await space.change("a", {"status": {"conditions": [target]}}, "status")).code == 200
+    assert (await ns.change("a", {"status": {"conditions": [target]}}, "status")).code == 200
 
     def is_taken_back(pods: dict[str, Json]) -> bool:
         conditions = pods["a"]["status"]["conditions"]
@@ -337,4 +342,4 @@ async def test_a_disruption_that_did_not_happen_is_taken_back(space: NamespaceUn
             "False"
         ]
 
-    await space.until("the condition to be taken back", is_taken_back)
+    await ns.until("the condition to be taken back", is_taken_back)

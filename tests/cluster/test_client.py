@@ -1,4 +1,4 @@
-"""What we write, as kubectl and the API server see it."""
+"""Requests, events and leases of our client, as kubectl and the API server see them."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from intact.model.event import ObjectReference
 from tests.support.kubeconfigs import write_kubeconfig
 from tests.support.objects import CONFIGMAPS, NAMESPACES, configmap, pod
 
-# Renewed often, and not lost where this process is not let run for a while.
+# Renewed often, and not lost while this process gets no CPU time.
 FAST = Timing(duration=90.0, renew_deadline=60.0, retry_period=0.2)
 
 
@@ -77,7 +77,9 @@ class TestRequests:
             )
         assert [item["metadata"]["name"] for item in found.items] == ["a"]
 
-    async def test_a_list_in_pages(self, cluster: Cluster, namespace: str) -> None:
+    async def test_pages_of_a_list_have_the_size_asked_for(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
         async with client_of(cluster) as client:
             labels = {"mine": "yes"}
             for number in range(5):
@@ -86,7 +88,9 @@ class TestRequests:
             sizes = [len(page.items) async for page in pages]
         assert sizes == [2, 2, 1]
 
-    async def test_a_delete_with_preconditions(self, cluster: Cluster, namespace: str) -> None:
+    async def test_a_delete_with_another_uid_conflicts(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
         async with client_of(cluster) as client:
             made = await client.create(CONFIGMAPS, configmap("c"), namespace)
             with pytest.raises(Conflict):
@@ -95,7 +99,9 @@ class TestRequests:
             with pytest.raises(NotFound):
                 await client.get(CONFIGMAPS, "c", namespace)
 
-    async def test_an_apply_is_known_by_its_manager(self, cluster: Cluster, namespace: str) -> None:
+    async def test_an_apply_is_stored_under_its_field_manager(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
         async with client_of(cluster) as client:
             made = await client.patch(
                 CONFIGMAPS,
@@ -108,7 +114,7 @@ class TestRequests:
         [entry] = made["metadata"]["managedFields"]
         assert (entry["manager"], entry["operation"]) == ("my-manager", "Apply")
 
-    async def test_an_eviction_of_one_pod_and_no_other(
+    async def test_an_eviction_with_another_uid_conflicts(
         self, cluster: Cluster, namespace: str
     ) -> None:
         async with client_of(cluster) as client:
@@ -117,7 +123,7 @@ class TestRequests:
                 await client.evict(PODS, "p", namespace, uid="another")
             await client.evict(PODS, "p", namespace, uid=made.metadata.uid, grace_period_seconds=0)
 
-    async def test_a_denial_says_why(
+    async def test_a_forbidden_request_names_user_verb_and_resource(
         self, cluster: Cluster, namespace: str, tmp_path: Path
     ) -> None:
         admin = json.loads(cluster.kubeconfig.read_text())["users"][0]["user"]
@@ -131,7 +137,9 @@ class TestRequests:
 
 
 class TestEvents:
-    async def test_the_same_again_raises_the_count(self, cluster: Cluster, namespace: str) -> None:
+    async def test_the_same_event_again_raises_the_count(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
         async with client_of(cluster) as client, recorder_of(client) as recorder:
             for _ in range(3):
                 recorder.record(reference(namespace), "Warning", "Denied", "the budget is spent")
@@ -142,7 +150,7 @@ class TestEvents:
         line = kubectl(cluster, "get", "events", "-n", namespace, "--no-headers")
         assert line.split()[1:] == ["Warning", "Denied", "pod/p", "the", "budget", "is", "spent"]
 
-    async def test_kubectl_describe_finds_it_by_its_object(
+    async def test_kubectl_describe_shows_the_event_of_an_object(
         self, cluster: Cluster, namespace: str
     ) -> None:
         async with client_of(cluster) as client:
@@ -162,14 +170,16 @@ class TestEvents:
         assert len(counts) == 11
         assert counts[f"{COMBINED}for pod 12"] == 3
 
-    async def test_a_long_message_and_a_long_name(self, cluster: Cluster, namespace: str) -> None:
+    async def test_a_long_event_message_is_cut(self, cluster: Cluster, namespace: str) -> None:
         async with client_of(cluster) as client, recorder_of(client) as recorder:
             about = reference(namespace, "-".join(["n" * 62] * 4))
             recorder.record(about, "Normal", "Long", "é" * 5000)
         [event] = events_of(cluster, namespace)
         assert event["message"].endswith("é...")
 
-    async def test_an_object_without_a_namespace(self, cluster: Cluster, namespace: str) -> None:
+    async def test_an_event_about_a_cluster_scoped_object_is_in_default(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
         about = ObjectReference(api_version="v1", kind="Node", name=f"node-of-{namespace}")
         async with client_of(cluster) as client, recorder_of(client) as recorder:
             recorder.record(about, "Normal", "Drained", "empty")
@@ -177,7 +187,7 @@ class TestEvents:
         found = [event["involvedObject"]["name"] for event in events_of(cluster, "default")]
         assert about.name in found
 
-    async def test_a_namespace_that_goes_away(
+    async def test_an_event_in_a_terminating_namespace_is_dropped_quietly(
         self, cluster: Cluster, namespace: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         ending = f"{namespace}-ends"
@@ -213,7 +223,9 @@ class TestLease:
             while not election.leads:
                 await asyncio.sleep(0.02)
 
-    async def test_kubectl_shows_the_holder(self, cluster: Cluster, namespace: str) -> None:
+    async def test_kubectl_shows_the_holder_of_the_lease(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
         async with client_of(cluster) as client:
             async with self.candidate(client, namespace, "me-myself") as election:
                 await self.until_leading(election)
@@ -225,7 +237,9 @@ class TestLease:
         assert spec.holder_identity in ("", None)
         assert (spec.lease_duration_seconds, spec.lease_transitions) == (1, 0)
 
-    async def test_it_is_renewed_and_handed_over(self, cluster: Cluster, namespace: str) -> None:
+    async def test_the_lease_is_renewed_and_handed_over(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
         async with client_of(cluster) as client:
             async with self.candidate(client, namespace, "first") as first:
                 await self.until_leading(first)

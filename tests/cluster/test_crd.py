@@ -1,4 +1,4 @@
-"""The CRD of budgets on a real API server, and to the eyes of a real kubectl."""
+"""The CRD of PodUnavailableBudgets on a real API server, and as kubectl shows it."""
 
 import asyncio
 import json
@@ -58,12 +58,14 @@ async def sent(client: Client, namespace: str, case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
-async def test_accepted(client: Client, namespace: str, case: Case) -> None:
+async def test_the_crd_accepts_a_valid_spec(client: Client, namespace: str, case: Case) -> None:
     await sent(client, namespace, case)
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-async def test_refused(client: Client, namespace: str, case: Case) -> None:
+async def test_the_crd_refuses_an_invalid_spec_at_its_field(
+    client: Client, namespace: str, case: Case
+) -> None:
     with pytest.raises(Invalid) as caught:
         await sent(client, namespace, case)
     causes = caught.value.causes
@@ -72,8 +74,8 @@ async def test_refused(client: Client, namespace: str, case: Case) -> None:
     ), causes
 
 
-async def test_a_whole_status_is_stored_as_it_is(client: Client, namespace: str) -> None:
-    """The schema names every field of the model; a field that it did not know would be dropped."""
+async def test_every_status_field_of_the_model_is_stored(client: Client, namespace: str) -> None:
+    """The API server would drop a field that the schema does not name."""
     status: dict[str, Any] = {
         "observedGeneration": 1,
         "unavailableAllowed": 1,
@@ -102,7 +104,7 @@ async def test_a_whole_status_is_stored_as_it_is(client: Client, namespace: str)
 
 
 async def test_counters_of_zero_are_shown(client: Client, namespace: str, cluster: Cluster) -> None:
-    """What is left out of a status is 0: our views leave out their defaults."""
+    """Our model leaves out counters of 0; kubectl must show them all the same."""
     stored = await client.create(PUBS, budget(amount(1)), namespace)
     status = {"observedGeneration": 1, "totalReplicas": 3}
     await client.update(
@@ -149,7 +151,9 @@ async def test_kubectl_explains_the_fields(client: Client, cluster: Cluster) -> 
     assert "Ready pods that a group needs to be available" in out
 
 
-async def test_several_install_at_once_and_again(client: Client) -> None:
+async def test_several_installs_at_once_succeed_and_another_one_writes_nothing(
+    client: Client,
+) -> None:
     await asyncio.gather(*(install(client) for _ in range(4)))
     before = await client.get(CRDS, NAME)
     await install(client)
@@ -157,7 +161,7 @@ async def test_several_install_at_once_and_again(client: Client) -> None:
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
-async def test_a_definition_of_somebody_else_is_left_alone(client: Client) -> None:
+async def test_install_does_not_overwrite_a_definition_with_other_versions(client: Client) -> None:
     before = await client.get(CRDS, NAME)
     foreign = msgspec.json.decode(msgspec.json.encode(before))
     version = dict(foreign["spec"]["versions"][0], name="v1beta1", served=True, storage=False)

@@ -1,4 +1,4 @@
-"""Each way of being somebody, at a real API server."""
+"""Each way to authenticate, at a real API server."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ V1BETA1 = "client.authentication.k8s.io/v1beta1"
 
 
 async def whoami(configuration: Config) -> tuple[str, set[str]]:
-    """Whom the server takes us for, and the groups we are in."""
+    """The user and the groups that the server knows us by."""
     async with Client(HttpTransport(configuration)) as client:
         review = await client.create(
             REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -89,14 +89,14 @@ def in_pod(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
 
 
-async def test_the_client_certificate_of_a_kubeconfig(cluster: Cluster) -> None:
+async def test_the_client_certificate_of_a_kubeconfig_authenticates(cluster: Cluster) -> None:
     user, groups = await whoami(config.load(str(cluster.kubeconfig)))
     assert user == "devcluster-admin"
     assert "system:masters" in groups
 
 
 @pytest.mark.usefixtures("in_pod")
-async def test_the_service_account_of_a_pod(
+async def test_the_mounted_service_account_of_a_pod_authenticates(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     account = AccountDirectory(tmp_path / "account", cluster, namespace)
@@ -118,12 +118,12 @@ async def test_a_wrong_token_is_unauthorized_until_its_file_holds_a_right_one(
         with pytest.raises(Unauthorized):
             await client.list(PODS, namespace)
         account.write(await token_of(cluster, namespace))
-        with pytest.raises(Forbidden):  # known now, and not allowed
+        with pytest.raises(Forbidden):  # authenticated now, but not authorized
             await client.list(PODS, namespace)
 
 
 @pytest.mark.parametrize("version", [V1, V1BETA1])
-async def test_a_plugin_that_gives_a_token(
+async def test_the_token_of_a_credential_plugin_authenticates(
     cluster: Cluster, namespace: str, tmp_path: Path, version: str
 ) -> None:
     plugin = Plugin(tmp_path, version)
@@ -133,7 +133,9 @@ async def test_a_plugin_that_gives_a_token(
     assert user == f"system:serviceaccount:{namespace}:default"
 
 
-async def test_a_plugin_that_gives_a_certificate(cluster: Cluster, tmp_path: Path) -> None:
+async def test_the_certificate_of_a_credential_plugin_authenticates(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives_certificate(cluster.layout.admin)
     kubeconfig = write_kubeconfig(cluster, tmp_path / "config", user=plugin.user)
@@ -154,14 +156,18 @@ async def test_a_plugin_is_run_again_when_its_token_is_refused(
         assert (await client.list(PODS, namespace)).items == []
 
 
-async def test_a_plugin_that_fails(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_failing_credential_plugin_is_a_config_error(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     plugin = Plugin(tmp_path)
     kubeconfig = write_kubeconfig(cluster, tmp_path / "config", user=plugin.user)
     with pytest.raises(ConfigError, match="failed with code"):
         await whoami(config.load(str(kubeconfig)))
 
 
-async def test_acting_as_somebody_else(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_kubeconfig_with_as_impersonates_user_and_groups(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     admin = json.loads(cluster.kubeconfig.read_text())["users"][0]["user"]
     acting = admin | {"as": "jane", "as-groups": ["dev", "ops"]}
     kubeconfig = write_kubeconfig(cluster, tmp_path / "config", user=acting)
@@ -171,7 +177,7 @@ async def test_acting_as_somebody_else(cluster: Cluster, tmp_path: Path) -> None
 
 
 async def until_allowed(client: Client, namespace: str) -> None:
-    """A binding is in force once the API server's own watch has brought it."""
+    """Wait until the API server's own watch has brought the role binding."""
     async with asyncio.timeout(60):
         while True:
             try:
@@ -182,7 +188,7 @@ async def until_allowed(client: Client, namespace: str) -> None:
                 return
 
 
-async def test_what_a_role_allows_and_nothing_else(
+async def test_a_role_allows_its_verbs_and_others_are_forbidden(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as admin:

@@ -1,4 +1,4 @@
-"""`python -m demo`: what it shows, and that nothing of it stays."""
+"""`python -m demo`: what it shows, and that it leaves nothing behind."""
 
 import json
 import os
@@ -25,7 +25,7 @@ REFUSAL = (
 
 @contextmanager
 def demo(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Running, with all its files under `directory`."""
+    """The demo as a process, with all its files under `directory`."""
     process = subprocess.Popen(
         [sys.executable, "-m", "demo", *arguments],
         cwd=ROOT,
@@ -42,14 +42,14 @@ def demo(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def left(directory: Path) -> list[str]:
-    """Processes and files: all that it starts has the directory on the command line or in the
-    environment."""
+    """Files and processes that are left. Every process of the demo has the directory on its
+    command line or in its environment."""
     found = [str(each) for each in directory.iterdir()]
     for each in Path("/proc").glob("[0-9]*"):
         try:
             command = (each / "cmdline").read_bytes()
             environment = (each / "environ").read_bytes()
-        except OSError:  # it has ended meanwhile, or is another user's
+        except OSError:  # the process has ended, or belongs to another user
             continue
         if str(directory).encode() in command + environment:
             found.append(command.decode())
@@ -70,7 +70,9 @@ def test_a_drain_takes_one_group_at_a_time_with_intact_and_several_without(tmp_p
     assert not left(tmp_path)
 
 
-def test_a_native_budget_holds_groups_as_well(tmp_path: Path) -> None:
+def test_a_drain_under_a_native_budget_takes_one_group_at_a_time_with_intact_only(
+    tmp_path: Path,
+) -> None:
     with demo(tmp_path, "pdb", "--json") as process:
         output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
@@ -78,9 +80,9 @@ def test_a_native_budget_holds_groups_as_well(tmp_path: Path) -> None:
     assert summary["scenario"] == "pdb"
     assert summary["with_intact"]["worst"] == 1
     assert summary["with_intact"]["refused"] > 0
-    # A PodDisruptionBudget that counts pods lets as many go as one shard has: of several.
+    # A PodDisruptionBudget that counts pods allows as many as one shard has, of several shards.
     assert summary["without_intact"]["worst"] >= 2
-    assert "the disruption budget llm has 3 of 4 groups available" in output
+    assert "3 of 4 groups are available; the disruption budget llm requires 3" in output
     assert not left(tmp_path)
 
 
@@ -93,14 +95,14 @@ def test_ctrl_c_in_the_middle_of_a_drain_leaves_nothing(tmp_path: Path) -> None:
             if "will retry after" in line:
                 break
         process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGINT)  # of somebody impatient
+        process.send_signal(signal.SIGINT)  # an impatient user
         rest, _ = process.communicate(timeout=120)
     assert process.returncode == 130, "".join(seen) + rest
     assert "Traceback" not in rest
     assert not left(tmp_path)
 
 
-def test_keep_holds_until_ctrl_c(tmp_path: Path) -> None:
+def test_keep_holds_the_cluster_until_ctrl_c(tmp_path: Path) -> None:
     with demo(tmp_path, "--keep") as process:
         assert process.stdout is not None
         words: list[str] = []
@@ -145,11 +147,11 @@ def pod(name: str, *, ready: bool = True, node: str = "node-0", going: bool = Fa
         (pod("a-0", ready=False, node=""), PodState.PENDING),
     ],
 )
-def test_the_state_of_a_pod(seen: Pod, state: PodState) -> None:
+def test_a_pod_is_ready_not_ready_terminating_or_pending(seen: Pod, state: PodState) -> None:
     assert state_of(seen) is state
 
 
-def test_the_worst_moment_counts_also_when_it_has_passed() -> None:
+def test_the_worst_moment_is_kept_after_it_has_passed() -> None:
     down = GroupsDown(["a", "b"], "shard", need=1)
     a, b = pod("a-0"), pod("b-0")
     down.observe(None, a)
@@ -162,7 +164,7 @@ def test_the_worst_moment_counts_also_when_it_has_passed() -> None:
     assert (down.now, down.worst, down.events) == (["a"], 2, 3)
 
 
-def test_the_view() -> None:
+def test_the_picture_shows_groups_by_node_the_budget_and_the_last_refusal() -> None:
     picture = Picture(
         title="kubectl drain node-0",
         seconds=3.25,
@@ -190,7 +192,7 @@ def test_the_view() -> None:
         "budget: allowed 0, current 1, desired 1, total 2",
         "groups down: 1, at worst 1",
         "",
-        "a-0 refused, again in 5s",
+        "a-0 refused (429), retry in 5s",
         "",
-        "the last refusal: Group a cannot go now.",
+        "last refusal: Group a cannot go now.",
     ]

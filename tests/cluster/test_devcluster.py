@@ -73,7 +73,7 @@ def test_the_session_cluster_has_everything(cluster: Cluster) -> None:
     assert cluster.kubeconfig.stat().st_mode & 0o077 == 0
 
 
-def test_up_status_kubectl_down(data_dir: Path) -> None:
+def test_the_commands_up_status_kubectl_and_down(data_dir: Path) -> None:
     here = f"--data-dir={data_dir}"
     options = [
         *("--nodes=2", "--without=kube-scheduler"),
@@ -170,7 +170,7 @@ def test_a_component_that_does_not_start_is_shown_with_its_log(tmp_path: Path) -
     message = str(caught.value)
     assert message.startswith("kube-apiserver ended with exit code 1")
     assert "unknown flag: --no-such-flag" in message
-    # Whatever had been started before is gone.
+    # The components that had been started are gone.
     with Cluster(nodes=0, data_dir=tmp_path / "broken", without=SMALL) as started:
         started.wait_ready()
 
@@ -206,7 +206,7 @@ def test_a_failed_test_keeps_the_logs_of_the_session(tmp_path: Path) -> None:
     [
         ({"without": ["kubelet"]}, "no such component: kubelet"),
         ({"flags": {"apiserver": ["--v=1"]}}, "no such component: apiserver"),
-        ({"without": ["etcd"]}, "no cluster without etcd"),
+        ({"without": ["etcd"]}, "a cluster needs etcd"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
@@ -214,7 +214,7 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) ->
         Cluster(**arguments)
 
 
-def test_a_directory_of_someone_else_is_refused(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
     with pytest.raises(DevclusterError, match="not a devcluster's"):
@@ -261,7 +261,7 @@ def test_the_api_server_can_be_killed_and_started_again(cluster: Cluster, namesp
 
     assert cluster.server == server
     assert cluster.pid("kube-apiserver") != pid
-    # The others have found it again: controller manager, scheduler and kwok make these pods.
+    # Controller manager, scheduler and kwok have reconnected: they make these pods ready.
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     labels = {"app": "web"}
     container = {"name": "main", "image": "example.test/app:1"}

@@ -73,13 +73,13 @@ class Pods:
         self.api.delete(f"{self.path}/{name}")
 
     def history(self, since: Pod, until: Callable[[Pod], bool]) -> list[Pod]:
-        """Every version of a pod after `since`, up to the first that is as it should be."""
+        """Every version of a pod after `since`, up to the first for which `until` holds."""
         versions: list[Pod] = []
         for event in self._events(since):
             versions.append(event["object"])
             if until(event["object"]):
                 return versions
-        raise AssertionError(f"it never came; seen: {[summary(pod) for pod in versions]}")
+        raise AssertionError(f"no version matched; seen: {[summary(pod) for pod in versions]}")
 
     def _events(self, since: Pod) -> Iterator[Any]:
         metadata = since["metadata"]
@@ -211,7 +211,7 @@ def test_a_ready_pod_can_be_held_and_released(pods: Pods, release: str | None) -
     assert summary(again) == ("Running", True, [("app:1", True, 0)])
 
 
-def test_initial_delay_of_the_slowest_container_is_waited_for(pods: Pods) -> None:
+def test_a_pod_is_ready_after_the_longest_initial_delay_of_its_containers(pods: Pods) -> None:
     quick = {"name": "quick", "image": "example.test/quick:1"}
     versions = pods.history(pods.create("one", containers=[delayed(1), quick]), ready)
 
@@ -223,7 +223,7 @@ def test_a_pod_held_during_its_initial_delay_stays_unready(pods: Pods) -> None:
     created = pods.create("one", containers=[delayed(5)])
     pods.wait("one", unready, "running and not ready")
     pods.annotate("one", unready="true")
-    # Its delay is over when that of a later pod is.
+    # Once a pod that was created later is ready, the delay of the first is over too.
     pods.create("later", containers=[delayed(5)])
     pods.wait_ready("later")
     released = pods.annotate("one", unready="false")
@@ -232,7 +232,7 @@ def test_a_pod_held_during_its_initial_delay_stays_unready(pods: Pods) -> None:
     assert version(versions[-1]) > version(released)
 
 
-def test_readiness_gates_are_left_to_others(pods: Pods) -> None:
+def test_a_readiness_gate_holds_a_pod_until_its_condition_is_true(pods: Pods) -> None:
     def set_gate(value: str) -> None:
         gate = {"type": "example.test/gate", "status": value}
         pods.api.patch(
@@ -259,7 +259,7 @@ def test_a_deleted_pod_goes_and_one_with_a_termination_delay_stays(pods: Pods) -
     pods.delete("prompt")
     wait_for(lambda: pods.get("prompt") is None, "the pod without a delay to go")
     slow = pods.get("slow")
-    # Another write must not begin the delay anew.
+    # Another write must not restart the delay.
     pods.annotate("slow", touched="yes")
     wait_for(lambda: pods.get("slow") is None, "the pod with a delay to go")
     elapsed = time.monotonic() - asked
@@ -291,11 +291,11 @@ def test_kwok_may_not_delete_a_pod_that_is_not_terminating(cluster: Cluster, pod
     allowed = refusal("leaving")
     pods.annotate("leaving", **{"termination-delay": None})
 
-    assert "nobody has asked" in message
+    assert "the pod is not terminating" in message
     assert allowed == ""
 
 
-def test_finalizers_are_respected(pods: Pods) -> None:
+def test_a_deleted_pod_stays_until_its_finalizers_are_removed(pods: Pods) -> None:
     pods.create("one", finalizers=["example.test/hold"])
     pods.wait_ready("one")
     pods.delete("one")
@@ -346,7 +346,7 @@ def test_a_new_image_of_a_held_pod_runs_but_is_not_ready(pods: Pods) -> None:
     assert [ready(each) for each in versions] == [False] * (len(versions) - 1) + [True]
 
 
-def test_any_other_change_of_the_spec_is_observed(pods: Pods) -> None:
+def test_the_observed_generation_follows_any_other_change_of_the_spec(pods: Pods) -> None:
     pods.create("one")
     pods.wait_ready("one")
     changed = pods.api.patch(f"{pods.path}/one", {"spec": {"activeDeadlineSeconds": 3600}})
@@ -359,7 +359,7 @@ def test_any_other_change_of_the_spec_is_observed(pods: Pods) -> None:
     assert all(ready(each) for each in versions)
 
 
-def test_a_pod_fails_when_told_to(pods: Pods) -> None:
+def test_a_pod_with_the_fail_annotation_fails(pods: Pods) -> None:
     pods.create("one")
     pods.wait_ready("one")
     pods.annotate("one", fail="true")
@@ -369,7 +369,7 @@ def test_a_pod_fails_when_told_to(pods: Pods) -> None:
     assert failed["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 1
 
 
-def test_a_pod_completes_when_told_to(pods: Pods) -> None:
+def test_a_pod_with_the_complete_after_annotation_completes(pods: Pods) -> None:
     created = pods.create("one", {f"{PREFIX}/complete-after": "10ms"}, restartPolicy="Never")
     versions = pods.history(created, lambda pod: pod["status"]["phase"] == "Succeeded")
 

@@ -1,7 +1,7 @@
-"""The disruption controller beside Kubernetes' own: the same course of events on two clusters.
+"""Our disruption controller and that of Kubernetes: the same course of events on two clusters.
 
-After every step both come to rest, and every budget must show the same. Where the stock controller
-does not notice a change it is asked to look again, and must then come to what Intact shows already.
+After every step both come to rest, and every budget must show the same. If the stock controller
+does not notice a change, the test makes it look again: then it must show what Intact shows already.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tests.support.objects import NAMESPACES, PDBS, PODS, Json, pod
 
 SEED = 20260101
 STEPS = 320
-# The script plays these, so that both clusters see the same pods at the same time.
+# The script plays these controllers, so that both clusters have the same pods at the same time.
 PLAYED = (
     "deployment-controller",
     "replicaset-controller",
@@ -39,9 +39,9 @@ INTENDED = (
     "the end of a controller",
     "a re-created name",
 )
-"""What the stock controller does not notice, or takes for something else: docs/reference/pdb.md."""
+"""What the stock controller does not notice, or sees differently: docs/reference/pdb.md."""
 CERTAIN = ("several budgets", "a change of labels", "a change of scale")
-"""The others hang on which of two events is seen first."""
+"""These always differ; the others depend on which of two events the controller sees first."""
 FENCE = "fence"
 
 
@@ -51,7 +51,7 @@ def flags(*more: str) -> dict[str, list[str]]:
 
 
 class Stand(Side):
-    """A cluster with a fence: a budget and a pod that tell when all before has been counted."""
+    """A cluster with a fence: a budget and a pod that show when all earlier events are counted."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client)
@@ -78,7 +78,7 @@ class Stand(Side):
         return True
 
     async def fence(self) -> None:
-        """Everything that happened before has been seen and counted: a queue keeps its order."""
+        """Return once all earlier events are counted: the queue of a controller keeps its order."""
         self._fence_ready = not self._fence_ready
         status = {
             "phase": "Running",
@@ -99,14 +99,14 @@ class Stand(Side):
         return {one["metadata"]["name"]: _shown(one) for one in listed.items}
 
     async def look_again(self, names: list[str], number: int) -> None:
-        """A change of the budget itself is noticed by everybody."""
+        """Change the budget itself, which both controllers notice."""
         body = {"metadata": {"annotations": {"script": str(number)}}}
         for name in names:
             await self.client.patch(PDBS, body, name, NS)
         await self.fence()
 
     async def forget(self, names: list[str], evicted: str) -> None:
-        """As if the two minutes of an eviction were over."""
+        """Remove the record of an eviction, as the controller does after two minutes."""
         for name in names:
             body = {"status": {"disruptedPods": {evicted: None}}}
             await self.client.patch(PDBS, body, name, NS, subresource="status")
@@ -135,7 +135,7 @@ PROBLEMS = (
 
 
 def _problem(message: str) -> str:
-    """Where several things are wrong, it is chance which of them is named."""
+    """If several owners cannot be counted, it is chance which of them the controller names."""
     if any(re.fullmatch(problem, message) for problem in PROBLEMS):
         return "a controller that cannot be counted by"
     return message
@@ -152,7 +152,7 @@ async def until(condition: Callable[[], Awaitable[bool]], what: str, within: flo
 
 @asynccontextmanager
 async def stands() -> AsyncGenerator[tuple[Stand, Stand], None]:
-    """The stock controller's cluster, and ours."""
+    """The cluster of the stock controller, and ours."""
     async with AsyncExitStack() as stack:
         both: list[Stand] = []
         for options in (flags(), flags("disruption-controller")):
@@ -227,7 +227,7 @@ class Comparison:
         return f"{problem}: {what}\nafter\n" + "\n".join(self.course[-12:])
 
 
-async def test_every_budget_shows_the_same() -> None:
+async def test_budgets_show_the_same_under_both_disruption_controllers() -> None:
     async with stands() as (stock, ours):
         script = Script(SEED)
         comparison = Comparison(stock, ours)
@@ -238,5 +238,5 @@ async def test_every_budget_shows_the_same() -> None:
         shown = await ours.shown()
     assert comparison.compared > STEPS
     assert shown
-    # Were they no differences any more, nobody should be told that they are.
+    # A difference that is documented and no longer there must be removed from the docs.
     assert comparison.intended.keys() >= set(CERTAIN), comparison.intended

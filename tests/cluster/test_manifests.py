@@ -66,7 +66,7 @@ class Kubectl:
         )
         assert ran.returncode == code, ran.stderr
         warnings = [line for line in ran.stderr.splitlines() if line.startswith("Warning")]
-        # A CRD that `--install` has made lacks what kubectl notes down; it adds that by itself.
+        # A CRD that `--install` created has no last-applied annotation; kubectl adds it.
         assert all("last-applied-configuration" in line for line in warnings), warnings
         return ran.stdout
 
@@ -99,8 +99,8 @@ def until_available(kubectl: Kubectl, home: str) -> None:
     wait_for(available, "two replicas of Intact", timeout=120)
 
 
-def test_all_is_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None:
-    # Two pods that Pod Security lets in at its strictest.
+def test_the_manifests_are_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None:
+    # Pod Security admits the two pods at its strictest level.
     until_available(kubectl, home)
     default = ("serviceaccount", "default", "-n", home)
     wait_for(lambda: kubectl.names(*default), "the default ServiceAccount")
@@ -115,7 +115,7 @@ def test_all_is_accepted_and_the_pods_start(kubectl: Kubectl, home: str) -> None
     ]
 
 
-def test_it_can_be_applied_again(kubectl: Kubectl, home: str) -> None:
+def test_the_manifests_can_be_applied_again_without_a_change(kubectl: Kubectl, home: str) -> None:
     text = intact("manifests", "--namespace", home, "--image", "example.test/intact:1")
     kubectl("apply", "-f", "-", "--dry-run=server", stdin=text)
     kubectl("apply", "-f", "-", stdin=text)
@@ -129,7 +129,7 @@ def bind() -> Iterator[str]:
     ports.release()
 
 
-async def test_with_these_rights_it_runs(
+async def test_intact_run_works_with_the_rights_of_the_manifests(
     cluster: Cluster, kubectl: Kubectl, home: str, namespace: str, tmp_path: Path, bind: str
 ) -> None:
     """`intact run` as the ServiceAccount counts a budget and gates its namespace."""
@@ -141,8 +141,7 @@ async def test_with_these_rights_it_runs(
     kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(budget(target())))
     async with intact_run(kubeconfig, "--webhook-bind", bind) as running:
         await running.started()
-        # Gated namespaces of other tests may still be going, which takes its time where there are
-        # many.
+        # Gated namespaces of other tests may still be terminating, which takes long for many.
         async with asyncio.timeout(300):
             while not (
                 kubectl("get", "pub", "budget", "-n", namespace, "-o", ALLOWED_NOW) == "1"
@@ -158,7 +157,7 @@ async def test_with_these_rights_it_runs(
 ALLOWED_NOW = "jsonpath={.status.unavailableAllowed}"
 
 
-def test_image_and_replicas(kubectl: Kubectl) -> None:
+def test_options_set_the_image_and_the_replicas(kubectl: Kubectl) -> None:
     text = intact("manifests", "--image", "example.test/other:2", "--replicas", "3")
     documents = [msgspec.yaml.decode(each) for each in text.split("---\n")]
     [deployment] = [each for each in documents if each["kind"] == "Deployment"]
@@ -213,7 +212,9 @@ REFUSED = [
 ]
 
 
-async def test_the_operator_may_do_what_it_needs_and_no_more(cluster: Cluster, home: str) -> None:
+async def test_the_service_account_may_do_what_it_needs_and_no_more(
+    cluster: Cluster, home: str
+) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
         wrong = [one for one in ALLOWED if not await may(client, home, *one)]
         assert wrong == []
@@ -221,7 +222,7 @@ async def test_the_operator_may_do_what_it_needs_and_no_more(cluster: Cluster, h
         assert too_much == []
 
 
-async def test_a_kind_of_owners_is_added_by_a_role_with_the_label(
+async def test_a_cluster_role_with_the_label_adds_a_kind_of_owners(
     cluster: Cluster, kubectl: Kubectl, home: str
 ) -> None:
     rule = {"apiGroups": ["apps.kruise.io"], "resources": ["clonesets"], "verbs": READ}
@@ -275,7 +276,7 @@ async def test_uninstall_removes_all_but_budgets(
         await Registration(client, lambda: validating_configuration(address, bundle)).ensure()
     kubectl("label", "namespace", namespace, f"{GATED_LABEL}=true")
     arguments = ("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
-    # Pods that are made only now would come after it has looked for them.
+    # Otherwise pods could be created after the uninstall has looked for them.
     until_available(kubectl, home)
 
     said = intact(*arguments).splitlines()
@@ -305,7 +306,7 @@ def test_uninstall_removes_budgets_when_asked(
     wait_for(lambda: kubectl.names("crd", CRD) == [], "the end of the CRD")
 
 
-def test_uninstall_from_nowhere_is_one_line(tmp_path: Path) -> None:
+def test_uninstall_without_a_kubeconfig_fails_with_one_line(tmp_path: Path) -> None:
     ran = subprocess.run(
         [
             *(Path(sys.executable).with_name("intact"), "uninstall"),

@@ -1,5 +1,5 @@
-"""Native PodDisruptionBudgets in groups: KEP-5682's stories and its e2e plan, on a server that has
-never heard of it, beside all controllers of kube-controller-manager."""
+"""Native PodDisruptionBudgets in groups: the stories and the e2e plan of KEP-5682, on a server
+without it, beside all controllers of kube-controller-manager."""
 
 import asyncio
 from contextlib import suppress
@@ -7,45 +7,33 @@ from contextlib import suppress
 import pytest
 
 from intact.model.pdb import PodDisruptionBudget
+from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
     UNREADY,
     NamespaceUnderTest,
     Watched,
     eventually,
     groups_down,
-    open_space,
 )
-from tests.support.objects import PDBS, PODS
+from tests.support.objects import PDBS
 from tests.support.pdb_groups import (
     SCOPE,
     Groups,
     condition,
-    group_house,
-    open_groups,
     replicas,
+    spread,
 )
 
-house = pytest.fixture(scope="module")(group_house)
-space = pytest.fixture(open_space)
-groups = pytest.fixture(open_groups)
+
+@pytest.fixture(scope="module")
+def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithIntact:
+    return cluster_with_pod_groups
 
 
-def spread(group: str, count: int, *nodes: str) -> dict[str, str]:
-    """So many pods of a group over these nodes."""
-    return {f"{group}-{number}": nodes[number % len(nodes)] for number in range(count)}
-
-
-async def two_pod_groups(groups: Groups) -> dict[str, int]:
-    """As in the e2e plan: node-0 holds two pods of each."""
-    await groups.workload()
-    for name in ("red", "blue"):
-        await groups.pod_group(name)
-        await groups.pods_of(name, spread(name, 3, "node-0", "node-1"))
-    return {"red": 3, "blue": 3}
-
-
-async def test_the_e2e_plan_of_the_kep(space: NamespaceUnderTest, groups: Groups) -> None:
-    need = await two_pod_groups(groups)
+async def test_a_drain_takes_one_of_two_groups_as_in_the_e2e_plan_of_the_kep(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    need = await groups.red_and_blue()
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=1, healthy=2)
     assert replicas(found) == {
@@ -60,70 +48,62 @@ async def test_the_e2e_plan_of_the_kep(space: NamespaceUnderTest, groups: Groups
     assert condition(found, "DisruptionAllowed")[:2] == ("True", "SufficientReplicas")
     assert condition(found, "BudgetConfigured")[:2] == ("True", "ValidConfig")
 
-    async with space.watched() as watched:
-        async with space.drain("node-0") as drain:
+    async with ns.watched() as watched:
+        async with ns.drain("node-0") as drain:
             await drain.says(r"(?s)will retry.*will retry")
             found = await groups.counted(allowed=0, healthy=1)
             assert condition(found, "DisruptionAllowed")[:2] == ("False", "InsufficientReplicas")
             [down] = await seen_down(watched, need)
-            # Both pods of the group that is down anyway have gone, and nothing of the other.
+            # Both pods of the group that is down are gone, and no pod of the other group.
             gone = {f"{down}-0", f"{down}-2"}
-            await space.until(f"{gone} to be gone", gone.isdisjoint)
-            assert len(await on_node(space, "node-0")) == 2
+            await ns.until(f"{gone} to be gone", gone.isdisjoint)
+            assert len(await ns.on_node("node-0")) == 2
             await groups.edit(spec={"minAvailable": 0})
             assert await drain.ended() == 0, drain.said
-        assert await on_node(space, "node-0") == []
+        assert await ns.on_node("node-0") == []
     assert "cannot go now: 1 of 2 groups are available; the disruption budget llm" in drain.said
 
 
 async def seen_down(watched: Watched, need: dict[str, int]) -> set[str]:
-    """The groups that are down: our own watch may be behind the one by which they are counted."""
+    """The groups that are down, once the watch of the test shows any: it may be behind."""
     await watched.until(lambda state: bool(groups_down(state, "group", need)))
     return groups_down(watched.states[-1], "group", need)
 
 
-async def on_node(space: NamespaceUnderTest, node: str) -> list[str]:
-    page = await space.client.list(PODS, space.namespace, fields=f"spec.nodeName={node}")
-    return [one["metadata"]["name"] for one in page.items]
-
-
-async def test_story_1_ten_groups_of_which_nine_stay(
-    space: NamespaceUnderTest, groups: Groups
+async def test_story_1_evictions_cost_groups_and_surplus_pods_are_free(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.workload(need=8)
     names = [f"g{number}" for number in range(10)]
     async with asyncio.TaskGroup() as making:
         for name in names:
-            making.create_task(a_group(groups, name, need=8, pods=9 if name == "g0" else 8))
+            making.create_task(groups.group(name, need=8, pods=9 if name == "g0" else 8))
     await groups.budget(minAvailable=9)
     found = await groups.counted(allowed=1, healthy=10, current_healthy=81)
     assert found.status.desired_healthy == 72
-    # One that is more than needed, and one whole group.
+    # One surplus pod, and one whole group.
     assert found.status.disruptions_allowed == 1 + 8
 
-    # Surplus: costs nothing.
-    assert (await space.evict("g0-0")).code == 201
+    # A surplus pod costs nothing.
+    assert (await ns.evict("g0-0")).code == 201
     await groups.counted(allowed=1, healthy=10, disruptions_allowed=8)
-    # At its limit: costs one. Then the rest of that group is free.
-    assert (await space.evict("g0-1")).code == 201
+    # The next pod costs its group. Then the rest of that group is free.
+    assert (await ns.evict("g0-1")).code == 201
     await groups.counted(allowed=0, healthy=9, disruptions_allowed=7)
-    assert (await space.evict("g0-2")).code == 201
-    # Any other group has to stay.
-    denied = await space.evict("g1-0")
+    assert (await ns.evict("g0-2")).code == 201
+    # Every other group must stay.
+    denied = await ns.evict("g1-0")
     assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
     assert "Pod g1-0 of group 'g1' cannot go now" in denied.message
     has = "9 of 10 groups are available; the disruption budget llm requires 9. It waits for g0"
     assert has in denied.message
-    assert (await space.evict("g0-3")).code == 201
+    assert (await ns.evict("g0-3")).code == 201
 
 
-async def a_group(groups: Groups, name: str, need: int, pods: int) -> None:
-    await groups.pod_group(name, need)
-    await groups.pods_of(name, spread(name, pods, "node-0", "node-1", "node-2"))
-
-
-async def test_story_3_pods_without_a_reference(space: NamespaceUnderTest, groups: Groups) -> None:
-    await space.pods("a", "b", labels=groups.labels)
+async def test_story_3_pods_without_a_workload_reference_are_not_evicted(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    await ns.pods("a", "b", labels=groups.labels)
     await groups.budget(minAvailable=1)
     found = await groups.counted(allowed=0, healthy=0, disruptions_allowed=0)
     assert replicas(found)["expectedReplicas"] == 0
@@ -133,35 +113,38 @@ async def test_story_3_pods_without_a_reference(space: NamespaceUnderTest, group
         "The PDB scope is set to 'Workload', but pods are missing the workload reference: a, b",
     )
     assert condition(found, "DisruptionAllowed")[:2] == ("False", "InsufficientReplicas")
-    assert (await space.evict("a")).code == 429
-    # Beside a group that is all right, they stay as they are, and the group goes.
+    assert (await ns.evict("a")).code == 429
+    # Beside a correct group they stay protected, and the group may go.
     await groups.workload()
-    await groups.pod_group("red")
-    await groups.pods_of("red", spread("red", 3, "node-0"))
+    await groups.group("red", need=3, pods=3, nodes=("node-0",))
     await groups.edit(spec={"minAvailable": 0})
     await groups.counted(allowed=1, healthy=1, current_healthy=3, expected_pods=5)
-    denied = await space.evict("b")
+    denied = await ns.evict("b")
     assert denied.code == 429
     assert "Pod b belongs to no group" in denied.message
-    assert (await space.evict("red-0")).code == 201
+    assert (await ns.evict("red-0")).code == 201
 
 
-async def test_a_group_that_is_not_defined(space: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_group_without_its_pod_group_object_is_not_evicted(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     await groups.pods_of("red", spread("red", 2, "node-0"))
     await groups.budget(scope="PodGroup", minAvailable=0)
     found = await groups.counted(allowed=0, disruptions_allowed=0)
     status, reason, message = condition(found, "DisruptionAllowed")
     assert (status, reason) == ("False", "WorkloadResolutionFailed")
     assert message.endswith("red")
-    assert (await space.evict("red-0")).code == 429
-    # As soon as it is, it counts.
+    assert (await ns.evict("red-0")).code == 429
+    # Once its PodGroup exists, the group counts.
     await groups.pod_group("red", need=2, workload="")
     found = await groups.counted(allowed=1, healthy=1, disruptions_allowed=2)
     assert condition(found, "DisruptionAllowed")[1] == "SufficientReplicas"
-    assert (await space.evict("red-0")).code == 201
+    assert (await ns.evict("red-0")).code == 201
 
 
-async def test_groups_of_a_leader_worker_set(space: NamespaceUnderTest, groups: Groups) -> None:
+async def test_a_drain_takes_one_group_of_a_leader_worker_set(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
     need = {}
     for number in range(4):
         name = f"key{number}"
@@ -170,15 +153,15 @@ async def test_groups_of_a_leader_worker_set(space: NamespaceUnderTest, groups: 
     await groups.budget(maxUnavailable="25%")
     found = await groups.counted(allowed=1, healthy=4, disruptions_allowed=3)
     assert found.status.desired_healthy == 9
-    async with space.watched() as watched, space.drain("node-0") as drain:
+    async with ns.watched() as watched, ns.drain("node-0") as drain:
         await drain.says(r"(?s)(will retry.*){6}")
         await groups.counted(allowed=0, healthy=3)
         [down] = await seen_down(watched, need)
         stay = {f"{name}-{number}" for name in need for number in (0, 2) if name != down}
-        # The group's other pod may have been refused before the first was stored: asked for again,
-        # it goes.
+        # The other pod of the group may have been refused before the first was stored: kubectl
+        # retries, and it goes.
         await eventually(
-            lambda: on_node(space, "node-0"),
+            lambda: ns.on_node("node-0"),
             lambda names: set(names) == stay,
             f"both pods of {down} to go, and no others",
         )
@@ -187,24 +170,23 @@ async def test_groups_of_a_leader_worker_set(space: NamespaceUnderTest, groups: 
 async def test_several_workloads_are_summed_with_a_warning(groups: Groups) -> None:
     for workload, need in (("one", 1), ("two", 2)):
         await groups.workload(workload, need)
-        await groups.pod_group(f"{workload}-a", need, workload)
-        await groups.pods_of(f"{workload}-a", spread(f"{workload}-a", need, "node-0"))
+        await groups.group(f"{workload}-a", need=need, pods=need, workload=workload)
     await groups.pod_group("two-b", 2, "two")
     await groups.budget(maxUnavailable=2)
     found = await groups.counted(allowed=1, healthy=2, disruptions_allowed=2)
-    # Two PodGroups of one template, one without a single pod, and one of another.
+    # Two PodGroups of one workload, one of them without pods, and one of the other workload.
     assert replicas(found)["expectedReplicas"] == 3
     status, reason, message = condition(found, "BudgetConfigured")
     assert (status, reason) == ("True", "MultipleWorkloadsDetected")
     assert message.endswith("one, two")
 
 
-async def test_a_label_key_and_numbers_by_annotation(
-    space: NamespaceUnderTest, groups: Groups
+async def test_annotations_set_the_group_label_key_the_need_and_the_total(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     for name in ("a", "b"):
         labels = {**groups.labels, "shard": name}
-        await space.pods(*spread(name, 3, "node-0"), labels=labels)
+        await ns.pods(*spread(name, 3, "node-0"), labels=labels)
     settings = {
         "intact.dev/group-label-key": "shard",
         "intact.dev/min-ready-replicas": "2",
@@ -214,7 +196,7 @@ async def test_a_label_key_and_numbers_by_annotation(
     found = await groups.counted(allowed=0, healthy=2, disruptions_allowed=2)
     assert replicas(found)["expectedReplicas"] == 4
     assert replicas(found)["desiredHealthyReplicas"] == 2
-    # The settings have no generation: another value counts at once all the same.
+    # A change of annotations leaves the generation as it is, and counts at once all the same.
     await groups.annotate(**{"intact.dev/expected-replicas": None})
     await groups.counted(allowed=1, healthy=2, disruptions_allowed=2 + 2)
     await groups.annotate(**{"intact.dev/min-ready-replicas": "3"})
@@ -231,8 +213,8 @@ BAD = [
 
 
 @pytest.mark.parametrize(("labels", "annotations", "field"), BAD, ids=lambda each: str(each)[:20])
-async def test_bad_values_are_refused(
-    space: NamespaceUnderTest,
+async def test_bad_labels_and_annotations_are_refused_on_budgets_in_groups_only(
+    ns: NamespaceUnderTest,
     groups: Groups,
     labels: dict[str, str],
     annotations: dict[str, str],
@@ -245,24 +227,22 @@ async def test_bad_values_are_refused(
         "metadata": meta,
         "spec": {"minAvailable": 1, "selector": {}},
     }
-    code, said = await space.kubectl("create", "-f", "-", stdin=body)
+    code, said = await ns.kubectl("create", "-f", "-", stdin=body)
     assert code != 0
     assert field in said
     assert next(iter((labels or annotations).values())) in said
-    # Without the label they mean nothing, and nobody looks at them.
+    # Without the label the annotations mean nothing and are not validated.
     if annotations:
         body["metadata"] = {"name": "llm", "annotations": annotations}
-        code, said = await space.kubectl("create", "-f", "-", stdin=body)
+        code, said = await ns.kubectl("create", "-f", "-", stdin=body)
         assert code == 0, said
 
 
-async def test_without_the_label_the_budget_is_the_stock_controllers_again(
-    space: NamespaceUnderTest, groups: Groups
+async def test_without_the_label_the_stock_controller_counts_the_budget_again(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    await groups.counted(allowed=1, healthy=2)
-    assert (await space.evict("red-0")).code == 201
+    await groups.protected_red_and_blue()
+    assert (await ns.evict("red-0")).code == 201
     await groups.counted(allowed=0, healthy=1, current_healthy=5)
     await groups.edit(metadata={"labels": {SCOPE: None}})
 
@@ -274,64 +254,63 @@ async def test_without_the_label_the_budget_is_the_stock_controllers_again(
     status = found.status
     assert (status.current_healthy, status.desired_healthy, status.expected_pods) == (5, 1, 5)
     assert status.disruptions_allowed == 4
-    assert (await space.evict("blue-0")).code == 201
-    # And back again.
+    assert (await ns.evict("blue-0")).code == 201
+    # With the label, Intact counts it again.
     await groups.edit(metadata={"labels": {SCOPE: "PodGroup"}})
     await groups.counted(allowed=0, healthy=0)
 
 
-async def test_not_ready_pods_as_the_policy_says(space: NamespaceUnderTest, groups: Groups) -> None:
-    await groups.pod_group("red", need=2, workload="")
-    await groups.pods_of("red", spread("red", 2, "node-0"))
+async def test_pods_that_are_not_ready_are_evicted_as_the_policy_says(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    await groups.group("red", need=2, pods=2, workload="")
     await groups.budget(minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
     await groups.counted(allowed=0, healthy=1)
-    await space.annotate("red-0", {UNREADY: "true"})
+    await ns.annotate("red-0", {UNREADY: "true"})
     await groups.counted(allowed=0, healthy=0, current_healthy=1)
-    assert (await space.evict("red-0")).code == 201
-    await space.annotate("red-1", {UNREADY: "true"})
+    assert (await ns.evict("red-0")).code == 201
+    await ns.annotate("red-1", {UNREADY: "true"})
     await groups.edit(spec={"unhealthyPodEvictionPolicy": "IfHealthyBudget"})
     await groups.counted(allowed=0, healthy=0, current_healthy=0)
-    assert (await space.evict("red-1")).code == 429
+    assert (await ns.evict("red-1")).code == 429
 
 
-async def test_a_pod_of_two_budgets_is_the_servers_business(
-    space: NamespaceUnderTest, groups: Groups
+async def test_the_api_server_refuses_a_pod_of_two_budgets_and_spends_none(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
+    await groups.red_and_blue()
     await groups.budget(maxUnavailable=1)
     await groups.budget(scope=None, name="pods", maxUnavailable=1)
     await groups.counted(allowed=1, healthy=2)
-    answer = await space.evict("red-0")
+    answer = await ns.evict("red-0")
     assert answer.code == 500
     assert "more than one PodDisruptionBudget" in answer.message
     found = await groups.counted(allowed=1, healthy=2)
     assert found.status.disrupted_pods == {}
-    stock = await space.client.get(PDBS, "pods", space.namespace)
+    stock = await ns.client.get(PDBS, "pods", ns.name)
     assert "annotations" not in stock["metadata"]
 
 
-async def test_the_stock_controller_and_ours_come_to_rest(
-    space: NamespaceUnderTest, groups: Groups
+async def test_the_stock_controller_and_ours_do_not_write_against_each_other(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    await groups.counted(allowed=1, healthy=2)
+    await groups.protected_red_and_blue()
     before = after = await groups.stored()
-    # The stock controller writes at every event of a pod; what it writes stores nothing.
+    # The stock controller writes at every pod event; its writes store nothing.
     for _ in range(5):
-        await space.annotate("red-0", {UNREADY: "true"})
+        await ns.annotate("red-0", {UNREADY: "true"})
         await groups.counted(allowed=0, healthy=1)
-        await space.annotate("red-0", {UNREADY: None})
+        await ns.annotate("red-0", {UNREADY: None})
         after = await groups.counted(allowed=1, healthy=2)
     assert after.status.disruptions_allowed == before.status.disruptions_allowed == 3
     assert [each.manager for each in after.metadata.managed_fields] == ["intact", "intact-groups"]
-    # Nothing happens any more: two seconds of watching bring no event.
+    # At rest: a watch of two seconds brings no event.
     version = after.metadata.resource_version
     seen = []
     with suppress(TimeoutError):
         async with (
             asyncio.timeout(2),
-            space.client.watch(PDBS, space.namespace, resource_version=version) as events,
+            ns.client.watch(PDBS, ns.name, resource_version=version) as events,
         ):
             seen += [event async for event in events]
     assert seen == []

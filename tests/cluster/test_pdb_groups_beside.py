@@ -1,5 +1,5 @@
-"""Budgets in groups beside what else there is: dry runs, preconditions, a PodUnavailableBudget on
-the same pods, people who write statuses, values that slipped in."""
+"""Budgets in groups together with dry runs, preconditions, a PodUnavailableBudget on the same pods,
+other writers of the status, and values that bypassed validation."""
 
 import asyncio
 
@@ -7,117 +7,112 @@ import msgspec
 import pytest
 
 from intact.kube.client import PatchType
-from tests.cluster.test_pdb_groups import on_node, spread, two_pod_groups
 from tests.support.cluster_with_intact import ClusterWithIntact
-from tests.support.namespace_under_test import NamespaceUnderTest, open_space
+from tests.support.namespace_under_test import NamespaceUnderTest
 from tests.support.objects import PDBS, PODS
-from tests.support.pdb_groups import Groups, condition, group_house, open_groups
+from tests.support.pdb_groups import Groups, condition
 
-house = pytest.fixture(scope="module")(group_house)
-space = pytest.fixture(open_space)
-groups = pytest.fixture(open_groups)
+
+@pytest.fixture(scope="module")
+def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithIntact:
+    return cluster_with_pod_groups
 
 
 @pytest.mark.parametrize("where", ["query", "body"])
-async def test_a_dry_run_spends_nothing(
-    space: NamespaceUnderTest, groups: Groups, where: str
+async def test_a_dry_run_of_an_eviction_spends_no_group(
+    ns: NamespaceUnderTest, groups: Groups, where: str
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    before = await groups.counted(allowed=1, healthy=2)
+    before = await groups.protected_red_and_blue()
     asked = {"dry_run": "All"} if where == "query" else {"dryRun": ["All"]}
     for name in ("red-0", "blue-0"):
-        assert (await space.evict(name, **asked)).code == 201
+        assert (await ns.evict(name, **asked)).code == 201
     after = await groups.stored()
     assert after.metadata.resource_version == before.metadata.resource_version
     await groups.edit(spec={"minAvailable": 2})
     await groups.counted(allowed=0, healthy=2)
-    denied = await space.evict("red-0", **asked)
+    denied = await ns.evict("red-0", **asked)
     assert (denied.code, denied.causes) == (429, ("DisruptionBudget",))
 
 
-async def test_a_drain_that_is_a_dry_run(space: NamespaceUnderTest, groups: Groups) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    before = await groups.counted(allowed=1, healthy=2)
-    async with space.drain("node-0", "--dry-run=server") as drain:
+async def test_a_dry_run_of_a_drain_spends_no_group(ns: NamespaceUnderTest, groups: Groups) -> None:
+    before = await groups.protected_red_and_blue()
+    async with ns.drain("node-0", "--dry-run=server") as drain:
         assert await drain.ended() == 0, drain.said
-    assert len(await on_node(space, "node-0")) == 4
+    assert len(await ns.on_node("node-0")) == 4
     assert (await groups.stored()).metadata.resource_version == before.metadata.resource_version
 
 
-async def test_bodies_and_preconditions_of_the_eviction_api(
-    space: NamespaceUnderTest, groups: Groups
+async def test_an_eviction_refused_by_a_precondition_costs_its_group_for_a_while(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    await groups.counted(allowed=1, healthy=2)
-    path = PODS.path(space.namespace, "red-0", "eviction")
+    await groups.protected_red_and_blue()
+    path = PODS.path(ns.name, "red-0", "eviction")
     for verb in ("GET", "PATCH"):
-        assert (await space._ask(verb, path, {}, {}, PatchType.MERGE)).code == 405
-    other = await space.evict("red-0", preconditions={"uid": "another"})
+        assert (await ns.ask(verb, path, {}, {}, PatchType.MERGE)).code == 405
+    other = await ns.evict("red-0", preconditions={"uid": "another"})
     assert other.code == 409
-    # The server takes one before it looks at the precondition: until the pod is seen to stay.
+    # The server spends a group before it checks the precondition. Intact gives it back later.
     await groups.counted(allowed=0, healthy=1)
     body = {
         "apiVersion": "policy/v1beta1",
         "kind": "Eviction",
-        "metadata": {"name": "red-0", "namespace": space.namespace},
+        "metadata": {"name": "red-0", "namespace": ns.name},
     }
-    assert (await space._ask("POST", path, body)).code == 201
-    assert (await space.evict("blue-0")).code == 429
+    assert (await ns.ask("POST", path, body)).code == 201
+    assert (await ns.evict("blue-0")).code == 429
 
 
-async def test_the_same_pod_twice_costs_once(space: NamespaceUnderTest, groups: Groups) -> None:
-    await two_pod_groups(groups)
-    await groups.pod_group("green", 3)
-    await groups.pods_of("green", spread("green", 3, "node-2"))
+async def test_repeated_evictions_of_one_pod_cost_one_group(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    await groups.red_and_blue()
+    await groups.group("green", need=3, pods=3, nodes=("node-2",))
     await groups.budget(minAvailable=1)
     await groups.counted(allowed=2, healthy=3)
-    answers = await asyncio.gather(*(space.evict("red-0") for _ in range(4)))
+    answers = await asyncio.gather(*(ns.evict("red-0") for _ in range(4)))
     assert {answer.code for answer in answers} <= {201, 404, 429}
     await groups.counted(allowed=1, healthy=2)
 
 
-async def test_beside_a_pod_unavailable_budget_both_hold(
-    space: NamespaceUnderTest, groups: Groups
+async def test_a_pod_of_a_native_and_a_pod_unavailable_budget_needs_both(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
+    await groups.red_and_blue()
     await groups.budget(minAvailable=2)
     await groups.counted(allowed=0, healthy=2)
     spec = {"selector": {"matchLabels": {"app": "llm"}}, "maxUnavailable": 1}
-    await space.budget(spec, total_replicas=6, unavailable_allowed=1)
-    denied = await space.evict("red-0")
+    # The pods have no owner: without the annotation the total would follow the evicted pod down.
+    six = {"pub.kruise.io/protect-total-replicas": "6"}
+    await ns.budget(spec, annotations=six, total_replicas=6, unavailable_allowed=1)
+    denied = await ns.evict("red-0")
     assert denied.code == 429
-    # What the one has given for it comes back by itself.
-    await space.counted(unavailable_allowed=1, current_available=6)
+    # The unit that the PodUnavailableBudget gave comes back.
+    await ns.counted(unavailable_allowed=1, current_available=6)
     await groups.edit(spec={"minAvailable": 1})
     await groups.counted(allowed=1, healthy=2)
-    assert (await space.evict("red-0")).code == 201
-    # The second pod of the group is free for the one, and too much for the other.
-    await space.counted(unavailable_allowed=0)
-    assert (await space.evict("red-1")).code == 429
+    assert (await ns.evict("red-0")).code == 201
+    # The second pod of the group is free for the native budget, and too much for the other.
+    await ns.counted(unavailable_allowed=0)
+    assert (await ns.evict("red-1")).code == 429
     found = await groups.counted(allowed=0, healthy=1)
     assert "red-1" not in found.status.disrupted_pods
 
 
-async def test_other_writers_of_the_status_change_nothing(
-    space: NamespaceUnderTest, groups: Groups
+async def test_status_writes_of_other_clients_are_undone(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    before = await groups.counted(allowed=1, healthy=2)
+    before = await groups.protected_red_and_blue()
     forged = {
         "metadata": {"annotations": {"intact.dev/ledger": "{}", "intact.dev/replicas": "{}"}},
         "status": {"disruptionsAllowed": 9, "currentHealthy": 9, "conditions": []},
     }
-    await space.client.patch(
-        PDBS, forged, "llm", space.namespace, subresource="status", field_manager="somebody"
+    await ns.client.patch(
+        PDBS, forged, "llm", ns.name, subresource="status", field_manager="someone"
     )
     after = await groups.stored()
     assert after.status == before.status
     assert after.metadata.annotations == before.metadata.annotations
-    # What is written past the status is counted again, and denies until then.
+    # After a write to the annotation itself Intact counts again, and denies until then.
     await groups.annotate(**{"intact.dev/ledger": None})
     found = await groups.counted(
         allowed=1,
@@ -127,42 +122,38 @@ async def test_other_writers_of_the_status_change_nothing(
     assert found.status.disruptions_allowed == 3
 
 
-async def test_a_bad_value_that_slipped_in_closes_the_budget(
-    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
+async def test_a_bad_annotation_that_bypassed_validation_closes_the_budget(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    await two_pod_groups(groups)
+    await groups.red_and_blue()
     await groups.budget(minAvailable=0)
     await groups.counted(allowed=2, healthy=2)
-    # The status is stored with the metadata, and nobody validates that.
+    # A status write stores metadata too, and is not validated.
     bad = {"metadata": {"annotations": {"intact.dev/expected-replicas": "many"}}}
-    await space.client.patch(
-        PDBS, bad, "llm", space.namespace, subresource="status", field_manager="somebody"
-    )
+    await ns.client.patch(PDBS, bad, "llm", ns.name, subresource="status", field_manager="someone")
     found = await groups.counted(allowed=0, healthy=2, disruptions_allowed=0)
     status, reason, message = condition(found, "BudgetConfigured")
     assert (status, reason) == ("False", "InvalidConfig")
     assert "intact.dev/expected-replicas" in message
     assert "'many'" in message
     assert condition(found, "DisruptionAllowed")[1] == "SyncFailed"
-    denied = await space.evict("red-0")
+    denied = await ns.evict("red-0")
     assert denied.code == 429
     await groups.annotate(**{"intact.dev/expected-replicas": None})
     await groups.counted(allowed=2, healthy=2)
-    metrics = house.metrics()
+    metrics = intact_cluster.metrics()
     assert metrics["disruption_controller_pdbs_using_pod_grouping"] >= 1
     assert metrics['disruption_controller_reconciliations_total{mode="group"}'] > 1
     assert metrics["disruption_controller_pdb_grouping_misconfig_total"] >= 1
     assert metrics['workqueue_adds_total{name="disruption"}'] > 1
 
 
-async def test_a_ledger_is_of_its_own_budget_only(
-    space: NamespaceUnderTest, groups: Groups
+async def test_a_ledger_copied_from_another_budget_is_ignored(
+    ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    """As `kubectl get -o yaml` and `apply` would make it."""
-    await two_pod_groups(groups)
-    await groups.budget(minAvailable=1)
-    first = await groups.counted(allowed=1, healthy=2)
-    await space.client.delete(PDBS, "llm", space.namespace)
+    """As after `kubectl get -o yaml` and `kubectl apply`."""
+    first = await groups.protected_red_and_blue()
+    await ns.client.delete(PDBS, "llm", ns.name)
     await groups.budget(annotations=first.metadata.annotations, minAvailable=2)
     found = await groups.counted(allowed=0, healthy=2)
     assert found.metadata.uid != first.metadata.uid

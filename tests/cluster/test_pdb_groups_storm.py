@@ -1,4 +1,4 @@
-"""Many evictions at once under budgets in groups, through two replicas, also while they die."""
+"""Many evictions at once under budgets in groups, through two operators, also while those die."""
 
 import asyncio
 from collections import Counter
@@ -8,63 +8,35 @@ import pytest
 from intact.kube import config
 from intact.kube.http import HttpTransport
 from intact.kube.transport import Request
-from tests.cluster.test_pdb_groups import a_group, on_node, spread
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
-    STATEFUL_SETS,
     WITHIN,
     NamespaceUnderTest,
     Watched,
     eventually,
     groups_down,
-    open_space,
 )
-from tests.support.objects import PDBS, PODS, Json
-from tests.support.pdb_groups import SCOPE, Groups, condition, group_house, open_groups
+from tests.support.objects import PDBS, PODS, STATEFUL_SETS, Json, spread_stateful_set
+from tests.support.pdb_groups import SCOPE, Groups, condition
 
-house = pytest.fixture(scope="module")(group_house)
-space = pytest.fixture(open_space)
-groups = pytest.fixture(open_groups)
 
-PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
+@pytest.fixture(scope="module")
+def intact_cluster(cluster_with_pod_groups: ClusterWithIntact) -> ClusterWithIntact:
+    return cluster_with_pod_groups
+
+
 GROUPS = 10
 SIZE = 5
 BY_LABEL = {"intact.dev/group-label-key": "group", "intact.dev/min-ready-replicas": str(SIZE)}
 
 
-def stateful_set(groups: Groups, name: str, size: int = SIZE) -> Json:
-    """A group whose pods come back under their names."""
-    labels = {**groups.labels, "group": name}
-    container = {"name": "main", "image": "registry.example/main:1", "readinessProbe": PROBE}
-    spread = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "nodeTaintsPolicy": "Honor",
-        "labelSelector": {"matchLabels": {"group": name}},
-    }
-    return {
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": size,
-            "serviceName": name,
-            "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": {"group": name}},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [container], "topologySpreadConstraints": [spread]},
-            },
-        },
-    }
-
-
 async def made(
-    space: NamespaceUnderTest, groups: Groups, count: int, size: int = SIZE
+    ns: NamespaceUnderTest, groups: Groups, count: int, size: int = SIZE
 ) -> dict[str, int]:
     need = {f"g{number}": size for number in range(count)}
     for name in need:
-        await space.create(STATEFUL_SETS, stateful_set(groups, name, size))
-    await space.running(count * size)
+        await ns.create(STATEFUL_SETS, spread_stateful_set(name, size, "group", groups.labels))
+    await ns.running(count * size)
     return need
 
 
@@ -72,30 +44,35 @@ def worst(watched: Watched, need: dict[str, int]) -> int:
     return max(len(groups_down(state, "group", need)) for state in watched.states)
 
 
-async def test_fifty_evictions_at_once_through_two_replicas(
-    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
+async def test_fifty_repeated_evictions_through_two_operators_take_two_groups_at_a_time(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    need = await made(space, groups, GROUPS)
+    need = await made(ns, groups, GROUPS)
     await groups.budget(annotations=BY_LABEL, maxUnavailable=2)
     await groups.counted(allowed=2, healthy=GROUPS)
-    asked = [replica.metrics()["intact_gate_decision_seconds_count"] for replica in house.replicas]
-    clients = [HttpTransport(config.load(str(house.cluster.kubeconfig))) for _ in range(10)]
+    asked = [
+        operator.metrics()["intact_gate_decision_seconds_count"]
+        for operator in intact_cluster.operators
+    ]
+    clients = [
+        HttpTransport(config.load(str(intact_cluster.cluster.kubeconfig))) for _ in range(10)
+    ]
     answers: Counter[int] = Counter()
     uids = {
         one["metadata"]["name"]: one["metadata"]["uid"]
-        for one in (await space.client.list(PODS, space.namespace)).items
+        for one in (await ns.client.list(PODS, ns.name)).items
     }
 
     async def evict(number: int, name: str) -> None:
-        """As kubectl does it: again and again, until this very pod is gone."""
-        path = PODS.path(space.namespace, name, "eviction")
+        """As kubectl does: again and again until the pod with this UID is gone."""
+        path = PODS.path(ns.name, name, "eviction")
         options = f'{{"preconditions":{{"uid":"{uids[name]}"}}}}'
         body = (
             '{"apiVersion":"policy/v1","kind":"Eviction",'
             f'"metadata":{{"name":"{name}"}},"deleteOptions":{options}}}'
         )
         while True:
-            pod = await clients[number % 10].send(Request("GET", PODS.path(space.namespace, name)))
+            pod = await clients[number % 10].send(Request("GET", PODS.path(ns.name, name)))
             if pod.status == 404 or uids[name] not in pod.body.decode():
                 return
             answer = await clients[number % 10].send(Request("POST", path, {}, body.encode()))
@@ -105,7 +82,7 @@ async def test_fifty_evictions_at_once_through_two_replicas(
             await asyncio.sleep(0.2)
 
     try:
-        async with space.watched() as watched:
+        async with ns.watched() as watched:
             async with asyncio.timeout(4 * WITHIN), asyncio.TaskGroup() as storm:
                 for number, name in enumerate(uids):
                     storm.create_task(evict(number, name))
@@ -116,27 +93,27 @@ async def test_fifty_evictions_at_once_through_two_replicas(
     assert worst(watched, need) == 2
     assert answers[201] >= 1
     assert answers[429] >= 1
-    # 409 only where the server says so by itself: the name is another pod's by now.
+    # 409 comes only from the precondition: another pod has the name by now.
     assert set(answers) <= {201, 429, 409}, answers
-    for before, replica in zip(asked, house.replicas, strict=True):
-        assert replica.metrics()["intact_gate_decision_seconds_count"] > before
+    for before, operator in zip(asked, intact_cluster.operators, strict=True):
+        assert operator.metrics()["intact_gate_decision_seconds_count"] > before
 
 
-async def test_all_at_once_and_once_only(space: NamespaceUnderTest, groups: Groups) -> None:
-    """Nothing comes back: what is admitted of fifty is two groups, and nothing of a third."""
+async def test_fifty_evictions_at_once_take_exactly_two_groups(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    """No pod comes back: the admitted evictions are of two groups, and none of a third."""
     for number in range(GROUPS):
-        await groups.pod_group(f"g{number}", SIZE, "")
-        name = f"g{number}"
-        await groups.pods_of(name, spread(name, SIZE, "node-0", "node-1", "node-2"))
+        await groups.group(f"g{number}", need=SIZE, pods=SIZE, workload="")
     need = {f"g{number}": SIZE for number in range(GROUPS)}
     await groups.budget(maxUnavailable=2)
     await groups.counted(allowed=2, healthy=GROUPS, disruptions_allowed=2 * SIZE)
-    names = sorted(one["metadata"]["name"] for one in await all_pods(space))
-    async with space.watched() as watched:
-        answers = await asyncio.gather(*(space.evict(name) for name in names))
+    names = sorted(one["metadata"]["name"] for one in await all_pods(ns))
+    async with ns.watched() as watched:
+        answers = await asyncio.gather(*(ns.evict(name) for name in names))
         await groups.counted(allowed=0, healthy=GROUPS - 2)
-        # Also once all that has been counted, only these two groups go.
-        again = await asyncio.gather(*(space.evict(name) for name in names))
+        # Once all evictions are counted, still only these two groups may go.
+        again = await asyncio.gather(*(ns.evict(name) for name in names))
     assert worst(watched, need) == 2
     codes = Counter(answer.code for answer in answers)
     assert set(codes) <= {201, 429, 409}, codes
@@ -146,65 +123,65 @@ async def test_all_at_once_and_once_only(space: NamespaceUnderTest, groups: Grou
         assert answer.code != 201 or name.rpartition("-")[0] in down
 
 
-async def all_pods(space: NamespaceUnderTest) -> list[Json]:
-    return list((await space.client.list(PODS, space.namespace)).items)
+async def all_pods(ns: NamespaceUnderTest) -> list[Json]:
+    return list((await ns.client.list(PODS, ns.name)).items)
 
 
-async def test_a_drain_goes_one_group_at_a_time_while_replicas_die(
-    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
+async def test_a_drain_takes_one_group_at_a_time_while_operators_die(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
-    need = await made(space, groups, 4, 6)
+    need = await made(ns, groups, 4, 6)
     await groups.budget(
         annotations=BY_LABEL | {"intact.dev/min-ready-replicas": "6"}, maxUnavailable=1
     )
     await groups.counted(allowed=1, healthy=4)
-    names = await on_node(space, "node-0")
-    async with space.watched() as watched, space.drain("node-0") as drain:
+    names = await ns.on_node("node-0")
+    async with ns.watched() as watched, ns.drain("node-0") as drain:
         await drain.between_rounds(watched, names)
-        house.follower().kill()
+        intact_cluster.follower().kill()
         await watched.until(lambda state: len(watched.taken(state)) >= 4)
-        house.restore()
+        intact_cluster.restore()
         await drain.between_rounds(watched, names)
-        house.leader().kill()
+        intact_cluster.leader().kill()
         assert await drain.ended() == 0, drain.said
         await groups.counted(allowed=1, healthy=4)
     assert worst(watched, need) == 1
-    assert await on_node(space, "node-0") == []
+    assert await ns.on_node("node-0") == []
 
 
-async def test_with_all_replicas_down_only_labelled_budgets_hold(
-    house: ClusterWithIntact, space: NamespaceUnderTest, groups: Groups
+async def test_with_all_operators_down_only_labelled_budgets_refuse(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups
 ) -> None:
     await groups.workload(need=2)
-    await a_group(groups, "red", 2, 2)
+    await groups.group("red", need=2, pods=2)
     await groups.budget(minAvailable=0)
     await groups.counted(allowed=1, healthy=1)
-    await space.pods("free", "other", labels={"app": "web"})
+    await ns.pods("free", "other", labels={"app": "web"})
     body = {
         "metadata": {"name": "web"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
     }
-    await space.create(PDBS, body)
+    await ns.create(PDBS, body)
     await eventually(
         lambda: groups.stored("web"), lambda found: found.status.disruptions_allowed == 1, "web"
     )
-    for replica in list(house.replicas):
-        replica.kill()
-    refused = await space.evict("red-0")
+    for operator in intact_cluster.operators:
+        operator.kill()
+    refused = await ns.evict("red-0")
     assert refused.code == 500
     assert "status.pdbs.intact.dev" in refused.message
-    # Nothing of the others is touched: evictions, and budgets made, changed and deleted.
-    assert (await space.evict("free")).code == 201
+    # Other budgets work: evictions under them, and creating, changing and deleting them.
+    assert (await ns.evict("free")).code == 201
     assert (await groups.edit("web", spec={"minAvailable": 0})).code == 200
-    assert (await space.kubectl("delete", "pdb", "web"))[0] == 0
+    assert (await ns.kubectl("delete", "pdb", "web"))[0] == 0
     await groups.budget(scope=None, name="another", minAvailable=0)
-    # Whoever has to go on without takes the label away: the stock controller counts again.
+    # A user who must go on without Intact removes the label: the stock controller counts again.
     assert (await groups.edit(metadata={"labels": {SCOPE: None}})).code == 200
     await eventually(
         groups.stored, lambda found: condition(found, "DisruptionAllowed")[1] == "SufficientPods",
         "the stock controller's numbers",
     )  # fmt: skip
-    await space.kubectl("delete", "pdb", "another")
-    assert (await space.evict("red-0")).code == 201
-    house.restore()
+    await ns.kubectl("delete", "pdb", "another")
+    assert (await ns.evict("red-0")).code == 201
+    intact_cluster.restore()
     await eventually(groups.stored, lambda found: not found.metadata.annotations, "nothing left")

@@ -1,4 +1,4 @@
-"""Whose pods a budget counts, and how many there should be, with real controllers."""
+"""Which pods a budget counts, and its total, with real controllers."""
 
 import asyncio
 from contextlib import suppress
@@ -8,20 +8,22 @@ import pytest
 
 from intact.kube.errors import AlreadyExists, NotFound
 from intact.kube.resources import PUBS, Resource, untyped
-from tests.support.cluster_with_intact import shared_house
 from tests.support.namespace_under_test import (
-    STATEFUL_SETS,
     TERMINATION_DELAY,
     UNREADY,
     NamespaceUnderTest,
     eventually,
     is_available,
-    open_space,
 )
-from tests.support.objects import CRDS, DEPLOYMENTS, NAMESPACES, Json, deployment
-
-house = pytest.fixture(scope="module")(shared_house)
-space = pytest.fixture(open_space)
+from tests.support.objects import (
+    CRDS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    STATEFUL_SETS,
+    Json,
+    definition,
+    deployment,
+)
 
 REPLICA_SETS = untyped("apps", "v1", "replicasets", "ReplicaSet")
 REPLICATION_CONTROLLERS = untyped("", "v1", "replicationcontrollers", "ReplicationController")
@@ -43,7 +45,7 @@ def targeting(resource: Resource[Any], name: str, **more: object) -> Json:
 
 
 def template(**labels: str) -> Json:
-    # Going takes a while, so that what has gone is not back at once.
+    # Pods take a while to terminate, so that their successors do not come at once.
     return {
         "metadata": {"labels": labels, "annotations": {TERMINATION_DELAY: "2s"}},
         "spec": {"containers": [{"name": "main", "image": "registry.example/main:1"}]},
@@ -74,59 +76,25 @@ def owned_by(owner: Json, api_version: str, kind: str) -> Json:
     return {"ownerReferences": [reference | {"controller": True}]}
 
 
-async def scalable(space: NamespaceUnderTest, resource: Resource[Any]) -> None:
-    """Define a kind that has replicas and a scale, unless it is."""
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "schema": {
-            "openAPIV3Schema": {
-                "type": "object",
-                "properties": {"spec": anything, "status": anything},
-            }
-        },
-        "subresources": {
-            "scale": {
-                "specReplicasPath": ".spec.replicas",
-                "statusReplicasPath": ".status.replicas",
-            },
-            "status": {},
-        },
-    }
-    metadata: Json = {"name": resource.full_name}
-    if resource.group.endswith(".x-k8s.io"):
-        approved = {"api-approved.kubernetes.io": "https://example.test/approved"}
-        metadata["annotations"] = approved
-    body = {
-        "metadata": metadata,
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {
-                "plural": resource.plural,
-                "singular": resource.kind.lower(),
-                "kind": resource.kind,
-            },
-            "versions": [version],
-        },
-    }
+async def scalable(ns: NamespaceUnderTest, resource: Resource[Any]) -> None:
+    """Define a kind that has replicas and a scale, unless it is defined."""
     with suppress(AlreadyExists):
-        await space.client.create(CRDS, body)
+        await ns.client.create(CRDS, definition(resource, scale=True))
 
     async def look() -> bytes:
-        return await space.client.raw(resource.path(space.namespace), {"limit": "1"})
+        return await ns.client.raw(resource.path(ns.name), {"limit": "1"})
 
     await eventually(look, bool, f"{resource.full_name} to be served")
 
 
-async def test_a_deployment_by_selector(space: NamespaceUnderTest) -> None:
-    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
-    await space.running(3)
-    await space.budget(selecting(maxUnavailable="30%"), total_replicas=3, unavailable_allowed=1)
-    await space.kubectl("scale", "deployment", "web", "--replicas=4")
-    await space.counted(total_replicas=4, desired_available=2, unavailable_allowed=2)
+async def test_a_budget_by_selector_counts_by_the_scale_of_a_deployment(
+    ns: NamespaceUnderTest,
+) -> None:
+    await ns.create(DEPLOYMENTS, deployment("web", replicas=3))
+    await ns.running(3)
+    await ns.budget(selecting(maxUnavailable="30%"), total_replicas=3, unavailable_allowed=1)
+    await ns.kubectl("scale", "deployment", "web", "--replicas=4")
+    await ns.counted(total_replicas=4, desired_available=2, unavailable_allowed=2)
 
 
 @pytest.mark.parametrize(
@@ -134,24 +102,28 @@ async def test_a_deployment_by_selector(space: NamespaceUnderTest) -> None:
     [DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, REPLICATION_CONTROLLERS],
     ids=lambda r: r.kind,
 )
-async def test_a_workload_by_target(space: NamespaceUnderTest, resource: Resource[Any]) -> None:
+async def test_a_budget_by_target_counts_the_pods_of_its_workload_only(
+    ns: NamespaceUnderTest, resource: Resource[Any]
+) -> None:
     body = workload("web", 3)
     if resource is REPLICATION_CONTROLLERS:
         body["spec"]["selector"] = {"app": "web"}
-    await space.create(resource, stateful(body) if resource is STATEFUL_SETS else body)
-    await space.pods("stranger", labels={"tier": "web"})
-    first, second, *_ = [name for name in await space.running(4) if name != "stranger"]
+    await ns.create(resource, stateful(body) if resource is STATEFUL_SETS else body)
+    await ns.pods("stranger", labels={"tier": "web"})
+    first, second, *_ = [name for name in await ns.running(4) if name != "stranger"]
     spec = targeting(resource, "web", maxUnavailable=1)
-    await space.budget(spec, total_replicas=3, current_available=3, unavailable_allowed=1)
-    assert (await space.delete(first)).code == 200
-    assert (await space.delete(second)).code == 429
-    assert (await space.delete("stranger")).code == 200
-    await space.counted(total_replicas=3, current_available=3, unavailable_allowed=1)
+    await ns.budget(spec, total_replicas=3, current_available=3, unavailable_allowed=1)
+    assert (await ns.delete(first)).code == 200
+    assert (await ns.delete(second)).code == 429
+    assert (await ns.delete("stranger")).code == 200
+    await ns.counted(total_replicas=3, current_available=3, unavailable_allowed=1)
 
 
-async def test_the_custom_owner_of_a_replica_set_by_target(space: NamespaceUnderTest) -> None:
-    await scalable(space, ROLLOUTS)
-    rollout = await space.create(
+async def test_a_budget_by_target_counts_by_a_custom_owner_of_a_replica_set(
+    ns: NamespaceUnderTest,
+) -> None:
+    await scalable(ns, ROLLOUTS)
+    rollout = await ns.create(
         ROLLOUTS,
         {
             "apiVersion": ROLLOUTS.api_version,
@@ -162,21 +134,23 @@ async def test_the_custom_owner_of_a_replica_set_by_target(space: NamespaceUnder
     )
     body = workload("web-1", 3)
     body["metadata"] |= owned_by(rollout, ROLLOUTS.api_version, ROLLOUTS.kind)
-    await space.create(REPLICA_SETS, body)
-    first, second, _ = await space.running(3)
+    await ns.create(REPLICA_SETS, body)
+    first, second, _ = await ns.running(3)
     spec = targeting(ROLLOUTS, "web", maxUnavailable=2)
-    await space.budget(spec, total_replicas=4, current_available=3, unavailable_allowed=1)
-    assert (await space.delete(first)).code == 200
-    assert (await space.delete(second)).code == 429
+    await ns.budget(spec, total_replicas=4, current_available=3, unavailable_allowed=1)
+    assert (await ns.delete(first)).code == 200
+    assert (await ns.delete(second)).code == 429
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
-async def test_a_leader_worker_set_in_groups(space: NamespaceUnderTest, by_name: bool) -> None:
-    """As its controller makes it: leaders of one StatefulSet, and for each of them a StatefulSet of
+async def test_a_budget_in_groups_counts_by_the_scale_of_a_leader_worker_set(
+    ns: NamespaceUnderTest, by_name: bool
+) -> None:
+    """As its controller creates it: a StatefulSet of leaders, and for each leader a StatefulSet of
     workers, owned by the leader's pod."""
-    await scalable(space, LEADER_WORKER_SETS)
+    await scalable(ns, LEADER_WORKER_SETS)
     kind = LEADER_WORKER_SETS.kind
-    lws = await space.create(
+    lws = await ns.create(
         LEADER_WORKER_SETS,
         {
             "apiVersion": LEADER_WORKER_SETS.api_version,
@@ -187,48 +161,48 @@ async def test_a_leader_worker_set_in_groups(space: NamespaceUnderTest, by_name:
     )
     leaders = stateful(workload("llm", 2, tier="llm"))
     leaders["metadata"] |= owned_by(lws, LEADER_WORKER_SETS.api_version, kind)
-    await space.create(STATEFUL_SETS, leaders)
-    for name in await space.running(2):
-        leader = await space.get(name)
-        await space.change(name, {"metadata": {"labels": {GROUP_KEY: name}}})
+    await ns.create(STATEFUL_SETS, leaders)
+    for name in await ns.running(2):
+        leader = await ns.get(name)
+        await ns.change(name, {"metadata": {"labels": {GROUP_KEY: name}}})
         workers = stateful(workload(f"{name}-w", 2, tier="llm", **{GROUP_KEY: name}))
         workers["metadata"] |= owned_by(leader, "v1", "Pod")
-        await space.create(STATEFUL_SETS, workers)
-    await space.running(6)
+        await ns.create(STATEFUL_SETS, workers)
+    await ns.running(6)
     policy = {"groupLabelKey": GROUP_KEY, "minReadyReplicas": 3}
     spec: Json = {"selector": {"matchLabels": {"tier": "llm"}}}
     if by_name:
         spec = targeting(LEADER_WORKER_SETS, "llm")
     spec |= {"maxUnavailable": 1, "podGroupPolicy": policy}
-    # One group of three is missing, and that is all that may be.
-    await space.budget(spec, total_replicas=3, current_available=2, unavailable_allowed=0)
-    answer = await space.delete("llm-0-w-1")
+    # One group of three is missing: no other may go.
+    await ns.budget(spec, total_replicas=3, current_available=2, unavailable_allowed=0)
+    answer = await ns.delete("llm-0-w-1")
     assert answer.code == 429
     assert "2 of 3 groups available" in answer.message
-    await space.client.patch(LEADER_WORKER_SETS, {"spec": {"replicas": 2}}, "llm", space.namespace)
-    await space.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
-    assert (await space.delete("llm-0-w-1")).code == 200
-    assert (await space.delete("llm-1")).code == 429
-    assert (await space.delete("llm-0-w-0")).code == 200
+    await ns.client.patch(LEADER_WORKER_SETS, {"spec": {"replicas": 2}}, "llm", ns.name)
+    await ns.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
+    assert (await ns.delete("llm-0-w-1")).code == 200
+    assert (await ns.delete("llm-1")).code == 429
+    assert (await ns.delete("llm-0-w-0")).code == 200
 
 
-async def test_daemon_set_pods_count_as_what_is_there(space: NamespaceUnderTest) -> None:
+async def test_the_total_of_daemon_set_pods_is_the_number_of_pods(ns: NamespaceUnderTest) -> None:
     body = workload("agent", 0)
     del body["spec"]["replicas"]
-    await space.create(DAEMON_SETS, body)
-    first, second, third = await space.running(3)
-    await space.budget(selecting("agent", minAvailable=2), total_replicas=3, unavailable_allowed=1)
-    assert (await space.delete(first)).code == 200
-    assert (await space.delete(second)).code == 429
-    await space.running(3)
-    await space.counted(total_replicas=3, unavailable_allowed=1)
-    assert (await space.delete(third)).code == 200
+    await ns.create(DAEMON_SETS, body)
+    first, second, third = await ns.running(3)
+    await ns.budget(selecting("agent", minAvailable=2), total_replicas=3, unavailable_allowed=1)
+    assert (await ns.delete(first)).code == 200
+    assert (await ns.delete(second)).code == 429
+    await ns.running(3)
+    await ns.counted(total_replicas=3, unavailable_allowed=1)
+    assert (await ns.delete(third)).code == 200
 
 
-async def test_a_total_by_annotation_stands_before_the_scale(space: NamespaceUnderTest) -> None:
-    await space.create(DEPLOYMENTS, deployment("web", replicas=2))
-    await space.running(2)
-    await space.budget(
+async def test_a_total_by_annotation_overrides_the_scale(ns: NamespaceUnderTest) -> None:
+    await ns.create(DEPLOYMENTS, deployment("web", replicas=2))
+    await ns.running(2)
+    await ns.budget(
         selecting(maxUnavailable="50%"),
         annotations={"pub.kruise.io/protect-total-replicas": "4"},
         total_replicas=4,
@@ -238,60 +212,60 @@ async def test_a_total_by_annotation_stands_before_the_scale(space: NamespaceUnd
 
 
 async def test_a_total_by_annotation_is_in_groups_where_groups_count(
-    space: NamespaceUnderTest,
+    ns: NamespaceUnderTest,
 ) -> None:
     for group in "xyz":
-        await space.pods(f"{group}-0", f"{group}-1", labels={"app": "web", "shard": group})
+        await ns.pods(f"{group}-0", f"{group}-1", labels={"app": "web", "shard": group})
     policy = {"groupLabelKey": "shard", "minReadyReplicas": 2}
-    await space.budget(
+    await ns.budget(
         selecting(maxUnavailable="25%", podGroupPolicy=policy),
         annotations={"pub.kruise.io/protect-total-replicas": "4"},
         total_replicas=4,
         desired_available=3,
         unavailable_allowed=0,
     )
-    assert (await space.delete("x-0")).code == 429
+    assert (await ns.delete("x-0")).code == 429
     total = "pub.kruise.io/protect-total-replicas=3"
-    code, said = await space.kubectl("annotate", "--overwrite", "pub", "budget", total)
+    code, said = await ns.kubectl("annotate", "--overwrite", "pub", "budget", total)
     assert code == 0, said
-    await space.counted(total_replicas=3, desired_available=2, unavailable_allowed=1)
-    assert (await space.delete("x-0")).code == 200
-    assert (await space.delete("y-0")).code == 429
-    assert (await space.delete("x-1")).code == 200
+    await ns.counted(total_replicas=3, desired_available=2, unavailable_allowed=1)
+    assert (await ns.delete("x-0")).code == 200
+    assert (await ns.delete("y-0")).code == 429
+    assert (await ns.delete("x-1")).code == 200
 
 
-async def test_a_budget_protects_pods_that_were_there_before_it(space: NamespaceUnderTest) -> None:
-    await space.pods("a", labels={"app": "web"})
-    await space.budget(selecting(maxUnavailable=0), total_replicas=1)
-    assert (await space.delete("a")).code == 429
+async def test_a_budget_protects_pods_that_were_there_before_it(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", labels={"app": "web"})
+    await ns.budget(selecting(maxUnavailable=0), total_replicas=1)
+    assert (await ns.delete("a")).code == 429
 
 
-async def test_another_budget_takes_over(space: NamespaceUnderTest) -> None:
-    await space.pods("a", "b", "c", labels={"app": "web"})
-    await space.budget(selecting(maxUnavailable=0), "one", total_replicas=3)
-    assert (await space.delete("a")).code == 429
-    await space.client.delete(PUBS, "one", space.namespace)
+async def test_a_new_budget_protects_the_pods_of_a_deleted_one(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", "b", "c", labels={"app": "web"})
+    await ns.budget(selecting(maxUnavailable=0), "one", total_replicas=3)
+    assert (await ns.delete("a")).code == 429
+    await ns.client.delete(PUBS, "one", ns.name)
 
     async def delete() -> int:
-        return (await space.delete("a")).code
+        return (await ns.delete("a")).code
 
     await eventually(delete, lambda code: code == 200, "the pod to be free")
-    await space.budget(selecting(maxUnavailable=0), "two", total_replicas=2)
-    assert (await space.delete("b")).code == 429
+    await ns.budget(selecting(maxUnavailable=0), "two", total_replicas=2)
+    assert (await ns.delete("b")).code == 429
 
 
-async def test_a_group_that_has_gone_is_still_missing(space: NamespaceUnderTest) -> None:
+async def test_a_group_whose_pods_are_gone_counts_as_unavailable(ns: NamespaceUnderTest) -> None:
     for name in ("x", "y"):
         body = stateful(workload(name, 2, tier="llm", shard=name))
         body["spec"]["updateStrategy"] = {"type": "OnDelete"}
-        await space.create(STATEFUL_SETS, body)
-    await space.running(4)
-    # What comes back of x is not ready before it is let.
+        await ns.create(STATEFUL_SETS, body)
+    await ns.running(4)
+    # The next pods of x stay unready until the test releases them.
     held = {"spec": {"template": {"metadata": {"annotations": {UNREADY: "true"}}}}}
-    await space.client.patch(STATEFUL_SETS, held, "x", space.namespace)
+    await ns.client.patch(STATEFUL_SETS, held, "x", ns.name)
 
     async def status() -> Json:
-        found: Json = await space.client.get(STATEFUL_SETS, "x", space.namespace)
+        found: Json = await ns.client.get(STATEFUL_SETS, "x", ns.name)
         return dict(found["status"])
 
     await eventually(
@@ -299,87 +273,87 @@ async def test_a_group_that_has_gone_is_still_missing(space: NamespaceUnderTest)
         lambda one: (
             one["observedGeneration"] == 2 and one["updateRevision"] != one["currentRevision"]
         ),
-        "the controller to know it",
+        "the controller to observe the change",
     )
-    old = {name: (await space.get(name))["metadata"]["uid"] for name in ("x-0", "x-1")}
+    old = {name: (await ns.get(name))["metadata"]["uid"] for name in ("x-0", "x-1")}
     spec = {
         "selector": {"matchLabels": {"tier": "llm"}},
         "maxUnavailable": 1,
         "podGroupPolicy": {"groupLabelKey": "shard", "minReadyReplicas": 2},
     }
-    await space.budget(spec, total_replicas=2, current_available=2, unavailable_allowed=1)
+    await ns.budget(spec, total_replicas=2, current_available=2, unavailable_allowed=1)
     for name in ("x-0", "x-1"):
-        assert (await space.delete(name)).code == 200
-    await space.counted(total_replicas=2, current_available=1, disrupted_pods={})
-    assert (await space.delete("y-0")).code == 429
-    await space.until(
+        assert (await ns.delete(name)).code == 200
+    await ns.counted(total_replicas=2, current_available=1, disrupted_pods={})
+    assert (await ns.delete("y-0")).code == 429
+    await ns.until(
         "x to be back, held",
         lambda pods: all(
             name in pods and pods[name]["metadata"]["uid"] != uid for name, uid in old.items()
         ),
     )
     for name in old:
-        await space.annotate(name, {UNREADY: None})
-    await space.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
+        await ns.annotate(name, {UNREADY: None})
+    await ns.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
 
 
 async def test_pods_without_the_group_label_are_units_of_their_own(
-    space: NamespaceUnderTest,
+    ns: NamespaceUnderTest,
 ) -> None:
-    await space.pods("x-0", "x-1", labels={"app": "web", "shard": "x"})
-    await space.pods("lone", labels={"app": "web"})
+    await ns.pods("x-0", "x-1", labels={"app": "web", "shard": "x"})
+    await ns.pods("lone", labels={"app": "web"})
     policy = {"groupLabelKey": "shard", "minReadyReplicas": 3}
     spec = selecting(minAvailable=1, podGroupPolicy=policy)
-    found = await space.budget(spec, total_replicas=2, current_available=1, unavailable_allowed=0)
+    found = await ns.budget(spec, total_replicas=2, current_available=1, unavailable_allowed=0)
     conditions = {each.type: each.message for each in found.status.conditions}
     assert "lone" in conditions["GroupLabelsMissing"]
     assert "no group has more than 2 pods" in conditions["MinReadyReplicasUnreachable"]
-    assert (await space.delete("lone")).code == 429
-    assert (await space.delete("x-0")).code == 200
+    assert (await ns.delete("lone")).code == 429
+    assert (await ns.delete("x-0")).code == 200
 
 
-async def test_scaling_to_zero_releases_the_pods(space: NamespaceUnderTest) -> None:
-    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
-    await space.running(3)
-    await space.budget(selecting(minAvailable=3), total_replicas=3)
-    code, said = await space.kubectl("scale", "deployment", "web", "--replicas=0")
+async def test_scaling_to_zero_releases_the_pods(ns: NamespaceUnderTest) -> None:
+    await ns.create(DEPLOYMENTS, deployment("web", replicas=3))
+    await ns.running(3)
+    await ns.budget(selecting(minAvailable=3), total_replicas=3)
+    code, said = await ns.kubectl("scale", "deployment", "web", "--replicas=0")
     assert code == 0, said
-    await space.until("no pods", lambda pods: not pods)
+    await ns.until("no pods", lambda pods: not pods)
 
 
-async def test_a_deleted_workload_releases_its_pods(space: NamespaceUnderTest) -> None:
-    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
-    await space.running(3)
+async def test_a_deleted_workload_releases_its_pods(ns: NamespaceUnderTest) -> None:
+    await ns.create(DEPLOYMENTS, deployment("web", replicas=3))
+    await ns.running(3)
     spec = targeting(DEPLOYMENTS, "web", minAvailable=3)
-    await space.budget(spec, total_replicas=3)
-    code, said = await space.kubectl("delete", "deployment", "web")
+    await ns.budget(spec, total_replicas=3)
+    code, said = await ns.kubectl("delete", "deployment", "web")
     assert code == 0, said
-    await space.until("no pods", lambda pods: not pods)
+    await ns.until("no pods", lambda pods: not pods)
 
 
-async def test_a_deleted_namespace_goes(space: NamespaceUnderTest) -> None:
-    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
-    await space.pods("bare", labels={"app": "web"})
-    await space.running(4)
-    await space.budget(selecting(maxUnavailable=0), total_replicas=4)
-    await space.client.delete(NAMESPACES, space.namespace)
-    # The namespace controller takes its time where many namespaces go at once.
+async def test_a_namespace_with_a_spent_budget_can_be_deleted(ns: NamespaceUnderTest) -> None:
+    await ns.create(DEPLOYMENTS, deployment("web", replicas=3))
+    await ns.pods("bare", labels={"app": "web"})
+    await ns.running(4)
+    await ns.budget(selecting(maxUnavailable=0), total_replicas=4)
+    await ns.client.delete(NAMESPACES, ns.name)
+    # The namespace controller takes long if many namespaces terminate at once.
     async with asyncio.timeout(300):
         while True:
             try:
-                await space.client.get(NAMESPACES, space.namespace)
+                await ns.client.get(NAMESPACES, ns.name)
             except NotFound:
                 break
             await asyncio.sleep(0.1)
 
 
-async def test_a_pod_that_becomes_unready_closes_the_budget(space: NamespaceUnderTest) -> None:
-    await space.create(DEPLOYMENTS, deployment("web", replicas=3))
-    first, second, _ = await space.running(3)
-    await space.budget(selecting(maxUnavailable=1), total_replicas=3, unavailable_allowed=1)
-    await space.annotate(first, {UNREADY: "true"})
-    await space.until("an unready pod", lambda pods: not is_available(pods[first]))
-    await space.counted(current_available=2, unavailable_allowed=0)
-    assert (await space.delete(second)).code == 429
-    await space.annotate(first, {UNREADY: None})
-    await space.counted(current_available=3, unavailable_allowed=1)
+async def test_a_pod_that_becomes_unready_closes_the_budget(ns: NamespaceUnderTest) -> None:
+    await ns.create(DEPLOYMENTS, deployment("web", replicas=3))
+    first, second, _ = await ns.running(3)
+    await ns.budget(selecting(maxUnavailable=1), total_replicas=3, unavailable_allowed=1)
+    await ns.annotate(first, {UNREADY: "true"})
+    await ns.until("an unready pod", lambda pods: not is_available(pods[first]))
+    await ns.counted(current_available=2, unavailable_allowed=0)
+    assert (await ns.delete(second)).code == 429
+    await ns.annotate(first, {UNREADY: None})
+    await ns.counted(current_available=3, unavailable_allowed=1)

@@ -1,4 +1,4 @@
-"""What the gate asks of each operation on a pod, with real requests to a real API server."""
+"""How the gate answers each operation on a pod, with real requests to a real API server."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -9,22 +9,17 @@ from devcluster.api import Api
 from devcluster.errors import ApiError
 from devcluster.waiting import wait_for
 from intact.budget.pub.decision import RECORD_LIFETIME
-from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
+from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
-    STATEFUL_SETS,
     TERMINATION_DELAY,
     UNREADY,
     NamespaceUnderTest,
     available_in,
     eventually,
     is_available,
-    open_space,
 )
-from tests.support.objects import PODS, Json, pod
+from tests.support.objects import PODS, STATEFUL_SETS, Json, pod
 from tests.support.pub_cases import budget
-
-house = pytest.fixture(scope="module")(shared_house)
-space = pytest.fixture(open_space)
 
 WEB = {"app": "web"}
 SELECTOR: Json = {"selector": {"matchLabels": WEB}}
@@ -35,10 +30,10 @@ PUBS = "/apis/policy.kruise.io/v1alpha1/namespaces/{}/podunavailablebudgets"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def lost_eviction(house: ClusterWithIntact) -> Iterator[str]:
-    """A namespace where an eviction was admitted and then failed. It takes 30 s until that is
-    forgiven, so it begins before the tests of this module and is looked at by the last."""
-    api, namespace = house.cluster.api, "lost-eviction"
+def lost_eviction(intact_cluster: ClusterWithIntact) -> Iterator[str]:
+    """A namespace where an eviction was admitted and then failed. Its record expires after 30 s, so
+    it is made before the other tests of this module, and the last test looks at it."""
+    api, namespace = intact_cluster.cluster.api, "lost-eviction"
     api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
     path = f"/api/v1/namespaces/{namespace}"
     wait_for(lambda: api.get(f"{path}/serviceaccounts")["items"], "the default ServiceAccount")
@@ -60,7 +55,7 @@ def lost_eviction(house: ClusterWithIntact) -> Iterator[str]:
 
 
 def allowed(api: Api, namespace: str) -> int:
-    """As soon as the budget works; -1 before."""
+    """What the budget allows; -1 before it works."""
     status = api.get(f"{PUBS.format(namespace)}/budget").get("status", {})
     works = any(
         each["type"] == "Working" and each["status"] == "True"
@@ -69,90 +64,90 @@ def allowed(api: Api, namespace: str) -> int:
     return int(status["unavailableAllowed"]) if works and status["totalReplicas"] == 3 else -1
 
 
-async def test_a_denial_is_a_429_with_its_cause(space: NamespaceUnderTest) -> None:
-    await space.pods("a", "b", labels=WEB)
-    await space.budget(NONE, total_replicas=2)
-    for answer in (await space.delete("a"), await space.evict("a")):
+async def test_a_denial_is_a_429_with_its_cause(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", "b", labels=WEB)
+    await ns.budget(NONE, total_replicas=2)
+    for answer in (await ns.delete("a"), await ns.evict("a")):
         assert answer.code == 429
         assert answer.causes == ("DisruptionBudget",)
         assert "Pod a cannot go now: budget budget has 2 of 2 pods available" in answer.message
-    assert is_available(await space.get("a"))
+    assert is_available(await ns.get("a"))
 
 
-async def test_a_collection_is_deleted_as_far_as_the_budget_goes(space: NamespaceUnderTest) -> None:
-    await space.pods(*"abcde", labels=WEB)
-    await space.budget(SELECTOR | {"minAvailable": 3}, unavailable_allowed=2)
-    code, said = await space.kubectl("delete", "--raw", PODS.path(space.namespace))
+async def test_a_collection_is_deleted_as_far_as_the_budget_goes(ns: NamespaceUnderTest) -> None:
+    await ns.pods(*"abcde", labels=WEB)
+    await ns.budget(SELECTOR | {"minAvailable": 3}, unavailable_allowed=2)
+    code, said = await ns.kubectl("delete", "--raw", PODS.path(ns.name))
     assert code == 1
     assert "cannot go now: budget budget has 3 of 5 pods available" in said
-    await space.until("three to be left", lambda pods: len(pods) == 3)
-    await space.counted(current_available=3, unavailable_allowed=0, disrupted_pods={})
-    code, said = await space.kubectl("delete", "pods", "--all", "--force")
+    await ns.until("three to be left", lambda pods: len(pods) == 3)
+    await ns.counted(current_available=3, unavailable_allowed=0, disrupted_pods={})
+    code, said = await ns.kubectl("delete", "pods", "--all", "--force")
     assert code == 1
     assert said.count("TooManyRequests") == 3
 
 
-async def test_dry_runs_are_decided_and_stored_nowhere(space: NamespaceUnderTest) -> None:
-    labels = WEB | {"space": space.namespace}
-    await space.pods("a", "b", labels=labels)
-    before = await space.budget(SELECTOR | {"minAvailable": 1}, unavailable_allowed=1)
+async def test_dry_runs_are_decided_and_stored_nowhere(ns: NamespaceUnderTest) -> None:
+    labels = WEB | {"test": ns.name}
+    await ns.pods("a", "b", labels=labels)
+    before = await ns.budget(SELECTOR | {"minAvailable": 1}, unavailable_allowed=1)
     for answer in (
-        await space.evict("a", dry_run="All"),
-        await space.evict("a", dryRun=["All"]),
-        await space.evict("a", dry_run="All", gracePeriodSeconds=0),
-        await space.delete("a", dryRun=["All"]),
-        await space.change("a", {"metadata": {"labels": {LABEL: "x"}}}, dryRun="All"),
+        await ns.evict("a", dry_run="All"),
+        await ns.evict("a", dryRun=["All"]),
+        await ns.evict("a", dry_run="All", gracePeriodSeconds=0),
+        await ns.delete("a", dryRun=["All"]),
+        await ns.change("a", {"metadata": {"labels": {LABEL: "x"}}}, dryRun="All"),
     ):
         assert answer.code in (200, 201), answer
-    code, said = await space.kubectl("delete", "pod", "a", "--dry-run=server")
+    code, said = await ns.kubectl("delete", "pod", "a", "--dry-run=server")
     assert code == 0, said
-    async with space.drain("node-0", "--dry-run=server") as drain:
+    async with ns.drain("node-0", "--dry-run=server") as drain:
         assert await drain.ended() == 0, drain.said
-    now = await space.counted()
+    now = await ns.counted()
     assert now.metadata.resource_version == before.metadata.resource_version
-    assert is_available(await space.get("a"))
+    assert is_available(await ns.get("a"))
 
-    assert (await space.delete("a")).code == 200
+    assert (await ns.delete("a")).code == 200
     for answer in (
-        await space.evict("b", dry_run="All"),
-        await space.evict("b", dryRun=["All"]),
-        await space.delete("b", dryRun=["All"]),
+        await ns.evict("b", dry_run="All"),
+        await ns.evict("b", dryRun=["All"]),
+        await ns.delete("b", dryRun=["All"]),
     ):
         assert answer.code == 429, answer
 
 
-async def test_a_new_image_counts_until_it_runs_and_is_ready(space: NamespaceUnderTest) -> None:
+async def test_a_new_image_counts_until_it_runs_and_is_ready(ns: NamespaceUnderTest) -> None:
     for name in ("a", "b"):
         body = pod(name, node="node-0", labels=WEB)
         [container] = body["spec"]["containers"]
         container["readinessProbe"] = {"initialDelaySeconds": 2, "exec": {"command": ["true"]}}
-        await space.create(PODS, body)
-    await space.ready("a", "b")
-    await space.budget(ONE, current_available=2, unavailable_allowed=1)
-    async with space.watched() as watched:
-        assert (await space.set_image("a", "registry.example/main:2")).code == 200
-        await space.until("a to run it", lambda pods: runs(pods["a"], "registry.example/main:2"))
-        # For as long as b is asked for: held, it will not be ready before it is let.
+        await ns.create(PODS, body)
+    await ns.ready("a", "b")
+    await ns.budget(ONE, current_available=2, unavailable_allowed=1)
+    async with ns.watched() as watched:
+        assert (await ns.set_image("a", "registry.example/main:2")).code == 200
+        await ns.until("a to run it", lambda pods: runs(pods["a"], "registry.example/main:2"))
+        # The annotation keeps a unready while the test asks for b.
         again: Json = {
             "metadata": {"annotations": {UNREADY: "true"}},
             "spec": {"containers": [{"name": "main", "image": "registry.example/main:3"}]},
         }
-        assert (await space.change("a", again)).code == 200
+        assert (await ns.change("a", again)).code == 200
         for answer in (
-            await space.set_image("b", "registry.example/main:2"),
-            await space.delete("b"),
-            await space.evict("b"),
+            await ns.set_image("b", "registry.example/main:2"),
+            await ns.delete("b"),
+            await ns.evict("b"),
         ):
             assert answer.code == 429, answer
-        assert list((await space.status()).unavailable_pods) == ["a"]
-        await space.annotate("a", {UNREADY: None})
-        await space.counted(current_available=2, unavailable_allowed=1)
-        # Not a moment before: a runs the last image, and is ready.
-        a = await space.get("a")
+        assert list((await ns.status()).unavailable_pods) == ["a"]
+        await ns.annotate("a", {UNREADY: None})
+        await ns.counted(current_available=2, unavailable_allowed=1)
+        # Only now: a runs the last image and is ready.
+        a = await ns.get("a")
         assert runs(a, "registry.example/main:3")
         assert is_available(a)
-        assert (await space.set_image("b", "registry.example/main:2")).code == 200
-        await space.counted(current_available=2, unavailable_allowed=1)
+        assert (await ns.set_image("b", "registry.example/main:2")).code == 200
+        await ns.counted(current_available=2, unavailable_allowed=1)
     unready = [{"a", "b"} - available_in(state) for state in watched.states]
     assert {"a"} in unready
     assert {"b"} in unready
@@ -164,62 +159,62 @@ def runs(one: Json, image: str) -> bool:
 
 
 async def test_the_unavailable_label_costs_a_unit_for_as_long_as_it_stands(
-    space: NamespaceUnderTest,
+    ns: NamespaceUnderTest,
 ) -> None:
-    await space.pods("a", "b", labels=WEB)
-    await space.budget(ONE, unavailable_allowed=1)
-    assert (await space.change("a", {"metadata": {"labels": {LABEL: "x"}}})).code == 200
-    assert (await space.change("a", {"metadata": {"labels": {LABEL: "y"}}})).code == 200
-    answer = await space.change("b", {"metadata": {"labels": {LABEL: "x"}}})
+    await ns.pods("a", "b", labels=WEB)
+    await ns.budget(ONE, unavailable_allowed=1)
+    assert (await ns.change("a", {"metadata": {"labels": {LABEL: "x"}}})).code == 200
+    assert (await ns.change("a", {"metadata": {"labels": {LABEL: "y"}}})).code == 200
+    answer = await ns.change("b", {"metadata": {"labels": {LABEL: "x"}}})
     assert answer.code == 429
-    await space.counted(current_available=1, unavailable_allowed=0, unavailable_pods={})
-    assert (await space.delete("b")).code == 429
-    assert (await space.change("a", {"metadata": {"labels": {LABEL: None}}})).code == 200
-    await space.counted(current_available=2, unavailable_allowed=1)
-    assert (await space.change("b", {"metadata": {"labels": {LABEL: "x"}}})).code == 200
+    await ns.counted(current_available=1, unavailable_allowed=0, unavailable_pods={})
+    assert (await ns.delete("b")).code == 429
+    assert (await ns.change("a", {"metadata": {"labels": {LABEL: None}}})).code == 200
+    await ns.counted(current_available=2, unavailable_allowed=1)
+    assert (await ns.change("b", {"metadata": {"labels": {LABEL: "x"}}})).code == 200
 
 
-async def test_what_cannot_disrupt_is_free(space: NamespaceUnderTest) -> None:
+async def test_updates_that_cannot_disrupt_a_pod_are_allowed(ns: NamespaceUnderTest) -> None:
     body = pod("a", node="node-0", labels=WEB)
     sidecar = {"name": "side", "image": "registry.example/side:1", "restartPolicy": "Always"}
     body["spec"]["initContainers"] = [sidecar]
-    await space.create(PODS, body)
-    await space.ready("a")
-    await space.budget(NONE, total_replicas=1)
+    await ns.create(PODS, body)
+    await ns.ready("a")
+    await ns.budget(NONE, total_replicas=1)
     toleration = {"key": "x", "operator": "Exists", "effect": "NoSchedule"}
     for body in (
         {"metadata": {"labels": {"tier": "front"}}},
         {"metadata": {"annotations": {"note": "x"}}},
         {"spec": {"tolerations": [toleration]}},
     ):
-        assert (await space.change("a", body)).code == 200, body
+        assert (await ns.change("a", body)).code == 200, body
     debugger = {"ephemeralContainers": [{"name": "debug", "image": "registry.example/debug:1"}]}
-    assert (await space.change("a", {"spec": debugger}, "ephemeralcontainers")).code == 200
-    assert (await space.set_image("a", "registry.example/main:2")).code == 429
+    assert (await ns.change("a", {"spec": debugger}, "ephemeralcontainers")).code == 200
+    assert (await ns.set_image("a", "registry.example/main:2")).code == 429
     updated = {"initContainers": [{"name": "side", "image": "registry.example/side:2"}]}
-    assert (await space.change("a", {"spec": updated})).code == 429
+    assert (await ns.change("a", {"spec": updated})).code == 429
 
 
-async def test_a_pod_that_serves_nothing_is_free(space: NamespaceUnderTest) -> None:
-    await space.pods("a", "done", labels=WEB)
-    await space.pods("broken", labels=WEB, annotations={UNREADY: "true"})
-    await space.budget(NONE, total_replicas=3)
-    await space.annotate("done", {"devcluster.intact.dev/fail": "true"})
-    await space.until("a failed pod", lambda pods: pods["done"]["status"]["phase"] == "Failed")
-    await space.counted(total_replicas=2)
-    assert (await space.delete("done")).code == 200
-    assert (await space.evict("broken")).code == 201
-    assert (await space.delete("a")).code == 429
+async def test_failed_and_unready_pods_may_go_under_a_spent_budget(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", "done", labels=WEB)
+    await ns.pods("broken", labels=WEB, annotations={UNREADY: "true"})
+    await ns.budget(NONE, total_replicas=3)
+    await ns.annotate("done", {"devcluster.intact.dev/fail": "true"})
+    await ns.until("a failed pod", lambda pods: pods["done"]["status"]["phase"] == "Failed")
+    await ns.counted(total_replicas=2)
+    assert (await ns.delete("done")).code == 200
+    assert (await ns.evict("broken")).code == 201
+    assert (await ns.delete("a")).code == 429
 
 
-async def test_an_exempt_pod_is_free(space: NamespaceUnderTest) -> None:
-    await space.pods("a", labels=WEB, annotations={"pub.kruise.io/no-protect": "true"})
-    await space.pods("b", labels=WEB)
-    await space.budget(NONE, total_replicas=2)
-    assert (await space.delete("a")).code == 200
-    assert (await space.delete("b")).code == 429
-    # Not by the very update that takes it out of service.
-    answer = await space.change(
+async def test_an_exempt_pod_may_go_under_a_spent_budget(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", labels=WEB, annotations={"pub.kruise.io/no-protect": "true"})
+    await ns.pods("b", labels=WEB)
+    await ns.budget(NONE, total_replicas=2)
+    assert (await ns.delete("a")).code == 200
+    assert (await ns.delete("b")).code == 429
+    # The update that disrupts the pod cannot exempt it at the same time.
+    answer = await ns.change(
         "b",
         {
             "metadata": {
@@ -232,19 +227,19 @@ async def test_an_exempt_pod_is_free(space: NamespaceUnderTest) -> None:
     assert answer.code == 429
 
 
-async def test_only_protected_operations_are_held(space: NamespaceUnderTest) -> None:
-    await space.pods("a", "b", labels=WEB)
-    await space.budget(
+async def test_only_the_protected_operations_are_denied(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", "b", labels=WEB)
+    await ns.budget(
         NONE, annotations={"kruise.io/pub-protect-operations": "EVICT,UPDATE"}, total_replicas=2
     )
-    assert (await space.evict("a")).code == 429
-    assert (await space.set_image("a", "registry.example/main:2")).code == 429
-    assert (await space.delete("a")).code == 200
+    assert (await ns.evict("a")).code == 429
+    assert (await ns.set_image("a", "registry.example/main:2")).code == 429
+    assert (await ns.delete("a")).code == 200
 
 
 @pytest.mark.parametrize(("policy", "code"), [("RestartContainer", 429), ("NotRequired", 200)])
-async def test_a_resize_is_held_where_it_restarts_a_container(
-    space: NamespaceUnderTest, policy: str, code: int
+async def test_a_resize_is_denied_if_it_restarts_a_container(
+    ns: NamespaceUnderTest, policy: str, code: int
 ) -> None:
     resources = {"requests": {"cpu": "100m"}, "limits": {"cpu": "200m"}}
     body = pod("a", node="node-0", labels=WEB)
@@ -253,36 +248,36 @@ async def test_a_resize_is_held_where_it_restarts_a_container(
         "resources": resources,
         "resizePolicy": [{"resourceName": "cpu", "restartPolicy": policy}],
     }
-    await space.create(PODS, body)
-    await space.ready("a")
-    # A kubelet that can resize reports resources; the server refuses to resize without.
-    status = (await space.get("a"))["status"]["containerStatuses"]
+    await ns.create(PODS, body)
+    await ns.ready("a")
+    # A kubelet that can resize reports resources; without them the server refuses to resize.
+    status = (await ns.get("a"))["status"]["containerStatuses"]
     status[0] |= {"resources": resources, "allocatedResources": resources["requests"]}
-    await space.change("a", {"status": {"containerStatuses": status}}, "status")
-    await space.budget(NONE, total_replicas=1)
+    await ns.change("a", {"status": {"containerStatuses": status}}, "status")
+    await ns.budget(NONE, total_replicas=1)
     wanted = {"requests": {"cpu": "150m"}, "limits": {"cpu": "200m"}}
     resized = {"spec": {"containers": [{"name": "main", "resources": wanted}]}}
-    answer = await space.change("a", resized, "resize")
+    answer = await ns.change("a", resized, "resize")
     assert answer.code == code, answer
 
 
-async def test_a_pod_under_its_old_name_is_a_new_pod(space: NamespaceUnderTest) -> None:
-    await space.create(STATEFUL_SETS, stateful_set("web", 2))
-    await space.running(2)
-    await space.budget(ONE, total_replicas=2, unavailable_allowed=1)
-    old = (await space.get("web-0"))["metadata"]["uid"]
-    assert (await space.delete("web-0")).code == 200
-    await space.until(
+async def test_a_pod_under_its_old_name_is_a_new_pod(ns: NamespaceUnderTest) -> None:
+    await ns.create(STATEFUL_SETS, stateful_set("web", 2))
+    await ns.running(2)
+    await ns.budget(ONE, total_replicas=2, unavailable_allowed=1)
+    old = (await ns.get("web-0"))["metadata"]["uid"]
+    assert (await ns.delete("web-0")).code == 200
+    await ns.until(
         "web-0 again", lambda pods: "web-0" in pods and pods["web-0"]["metadata"]["uid"] != old
     )
-    await space.counted(current_available=2, unavailable_allowed=1)
-    await space.annotate("web-1", {UNREADY: "true"})
-    await space.counted(current_available=1, unavailable_allowed=0)
-    assert (await space.delete("web-0")).code == 429
-    await space.annotate("web-1", {UNREADY: None})
-    await space.counted(current_available=2, unavailable_allowed=1)
-    assert (await space.delete("web-0")).code == 200
-    assert (await space.delete("web-1")).code == 429
+    await ns.counted(current_available=2, unavailable_allowed=1)
+    await ns.annotate("web-1", {UNREADY: "true"})
+    await ns.counted(current_available=1, unavailable_allowed=0)
+    assert (await ns.delete("web-0")).code == 429
+    await ns.annotate("web-1", {UNREADY: None})
+    await ns.counted(current_available=2, unavailable_allowed=1)
+    assert (await ns.delete("web-0")).code == 200
+    assert (await ns.delete("web-1")).code == 429
 
 
 def stateful_set(name: str, replicas: int, **labels: str) -> Json:
@@ -294,7 +289,7 @@ def stateful_set(name: str, replicas: int, **labels: str) -> Json:
             "serviceName": name,
             "podManagementPolicy": "Parallel",
             "selector": {"matchLabels": {"app": name}},
-            # Going takes a while, so that what has gone is not back at once.
+            # Pods take a while to terminate, so that their successors do not come at once.
             "template": {
                 "metadata": {"labels": labels, "annotations": {TERMINATION_DELAY: "2s"}},
                 "spec": {"containers": [{"name": "main", "image": "registry.example/main:1"}]},
@@ -303,107 +298,109 @@ def stateful_set(name: str, replicas: int, **labels: str) -> Json:
     }
 
 
-async def test_a_surplus_pod_is_free_and_then_the_group_is_held(space: NamespaceUnderTest) -> None:
+async def test_a_surplus_pod_may_go_and_the_next_pod_of_its_group_may_not(
+    ns: NamespaceUnderTest,
+) -> None:
     for group in ("x", "y"):
         names = [f"{group}-{number}" for number in range(3)]
-        await space.pods(*names, labels=WEB | {"shard": group})
+        await ns.pods(*names, labels=WEB | {"shard": group})
     policy = {"groupLabelKey": "shard", "minReadyReplicas": 2}
-    await space.budget(NONE | {"podGroupPolicy": policy}, current_available=2)
-    assert (await space.delete("x-0")).code == 200
-    answer = await space.delete("x-1")
+    await ns.budget(NONE | {"podGroupPolicy": policy}, current_available=2)
+    assert (await ns.delete("x-0")).code == 200
+    answer = await ns.delete("x-1")
     assert answer.code == 429
     assert "Pod x-1 of group 'x' cannot go now" in answer.message
-    assert (await space.evict("y-0")).code == 201
-    assert (await space.evict("y-1")).code == 429
-    await space.counted(current_available=2, unavailable_allowed=0)
+    assert (await ns.evict("y-0")).code == 201
+    assert (await ns.evict("y-1")).code == 429
+    await ns.counted(current_available=2, unavailable_allowed=0)
 
 
-async def test_the_rest_of_a_broken_group_is_free(space: NamespaceUnderTest) -> None:
+async def test_the_rest_of_a_broken_group_may_go(ns: NamespaceUnderTest) -> None:
     for group in ("x", "y"):
         names = [f"{group}-{number}" for number in range(3)]
-        await space.pods(*names, labels=WEB | {"shard": group})
-    await space.budget(
+        await ns.pods(*names, labels=WEB | {"shard": group})
+    await ns.budget(
         ONE | {"podGroupPolicy": {"groupLabelKey": "shard", "minReadyReplicas": 3}},
         current_available=2,
         unavailable_allowed=1,
     )
     for name in ("x-0", "x-1", "x-2"):
-        assert (await space.delete(name)).code == 200
-        assert (await space.delete("y-0")).code == 429
+        assert (await ns.delete(name)).code == 200
+        assert (await ns.delete("y-0")).code == 429
 
 
-async def test_both_of_two_budgets_must_allow(space: NamespaceUnderTest) -> None:
-    await space.pods("a", "b", labels=WEB | {"tier": "front"})
-    await space.pods("c", labels={"tier": "front"})
-    await space.budget(ONE, "wide", unavailable_allowed=1)
+async def test_each_of_two_budgets_of_a_pod_must_allow(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", "b", labels=WEB | {"tier": "front"})
+    await ns.pods("c", labels={"tier": "front"})
+    await ns.budget(ONE, "wide", unavailable_allowed=1)
     tier = {"selector": {"matchLabels": {"tier": "front"}}, "maxUnavailable": 0}
-    await space.budget(tier, "tight", total_replicas=3)
-    answer = await space.delete("a")
+    await ns.budget(tier, "tight", total_replicas=3)
+    answer = await ns.delete("a")
     assert answer.code == 429
     assert "budget tight has" in answer.message
-    assert (await space.status("wide")).disrupted_pods == {}
-    code, said = await space.kubectl(
+    assert (await ns.status("wide")).disrupted_pods == {}
+    code, said = await ns.kubectl(
         "patch", "pub", "tight", "--type=merge", '-p={"spec":{"maxUnavailable":3}}'
     )
     assert code == 0, said
-    await space.counted("tight", unavailable_allowed=3)
-    assert (await space.delete("a")).code == 200
-    assert "budget wide has" in (await space.delete("b")).message
-    assert (await space.delete("c")).code == 200
+    await ns.counted("tight", unavailable_allowed=3)
+    assert (await ns.delete("a")).code == 200
+    assert "budget wide has" in (await ns.delete("b")).message
+    assert (await ns.delete("c")).code == 200
 
 
-async def test_warn_allows_with_a_warning(space: NamespaceUnderTest) -> None:
-    await space.pods("a", labels=WEB)
-    await space.budget(NONE, annotations={"intact.dev/enforcement": "Warn"}, total_replicas=1)
-    code, said = await space.kubectl("delete", "pod", "a", "--wait=false")
+async def test_warn_enforcement_allows_with_a_warning(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", labels=WEB)
+    await ns.budget(NONE, annotations={"intact.dev/enforcement": "Warn"}, total_replicas=1)
+    code, said = await ns.kubectl("delete", "pod", "a", "--wait=false")
     assert code == 0, said
     assert "Warning: " in said
     assert "Pod a cannot go now: budget budget has 1 of 1 pods available" in said
 
 
-async def test_audit_allows_and_records(
-    house: ClusterWithIntact, space: NamespaceUnderTest
+async def test_audit_enforcement_allows_and_records_the_denial(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
-    await space.pods("a", labels=WEB)
-    await space.budget(NONE, annotations={"intact.dev/enforcement": "Audit"}, total_replicas=1)
+    await ns.pods("a", labels=WEB)
+    await ns.budget(NONE, annotations={"intact.dev/enforcement": "Audit"}, total_replicas=1)
     series = 'answer="audited",operation="DELETE",reason="BudgetExhausted"'
     name = f"intact_gate_decisions_total{{{series}}}"
-    before = house.metrics().get(name, 0)
-    code, said = await space.kubectl("delete", "pod", "a", "--wait=false")
+    before = intact_cluster.metrics().get(name, 0)
+    code, said = await ns.kubectl("delete", "pod", "a", "--wait=false")
     assert code == 0, said
     assert "Warning" not in said
-    assert house.metrics()[name] == before + 1
-    [event] = await space.events("PodUnavailableBudget", "budget", "DisruptionWouldBeDenied")
+    assert intact_cluster.metrics()[name] == before + 1
+    [event] = await ns.events("PodUnavailableBudget", "budget", "DisruptionWouldBeDenied")
     assert "Pod a cannot go now" in event["message"]
 
 
-async def test_a_denial_is_seen_on_pod_and_budget_in_metrics_and_log(
-    house: ClusterWithIntact, space: NamespaceUnderTest
+async def test_a_denial_is_shown_by_events_metrics_and_log(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
-    await space.pods("a", labels=WEB)
-    await space.budget(NONE, total_replicas=1)
+    await ns.pods("a", labels=WEB)
+    await ns.budget(NONE, total_replicas=1)
     name = 'intact_gate_decisions_total{answer="denied",operation="EVICT",reason="BudgetExhausted"}'
-    before = house.metrics().get(name, 0)
-    assert (await space.evict("a")).code == 429
-    assert house.metrics()[name] == before + 1
+    before = intact_cluster.metrics().get(name, 0)
+    assert (await ns.evict("a")).code == 429
+    assert intact_cluster.metrics()[name] == before + 1
     for kind, which in (("Pod", "a"), ("PodUnavailableBudget", "budget")):
-        [event] = await space.events(kind, which, "DisruptionDenied")
+        [event] = await ns.events(kind, which, "DisruptionDenied")
         assert event["type"] == "Warning"
         assert "EVICT: Pod a cannot go now" in event["message"]
-    await shown(house, space, "budget", total=1, available=1, allowed=0)
-    logs = "".join(replica.log for replica in house.replicas)
-    line = f"budget {space.namespace}/budget denied EVICT of pod a asked for by devcluster-admin"
+    await shown(intact_cluster, ns, "budget", total=1, available=1, allowed=0)
+    logs = "".join(operator.log for operator in intact_cluster.operators)
+    line = f"budget {ns.name}/budget denied EVICT of pod a asked for by devcluster-admin"
     assert line in logs
 
 
 async def shown(
-    house: ClusterWithIntact, space: NamespaceUnderTest, name: str, **units: int
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, name: str, **units: int
 ) -> None:
-    """Wait until every replica knows a budget, each by its own watch, with these units."""
-    of_budget = f'{{budget="{name}",namespace="{space.namespace}"}}'
+    """Wait until the metrics of every operator show the budget with these units."""
+    of_budget = f'{{budget="{name}",namespace="{ns.name}"}}'
 
     async def look() -> list[dict[str, float | None]]:
-        found = [replica.metrics() for replica in house.replicas]
+        found = [operator.metrics() for operator in intact_cluster.operators]
         series = {each: f"intact_budget_{each}_units{of_budget}" for each in units}
         return [{each: metrics.get(series[each]) for each in units} for metrics in found]
 
@@ -411,15 +408,15 @@ async def shown(
 
 
 async def test_overlapping_budgets_are_refused_as_the_proposal_says(
-    house: ClusterWithIntact, space: NamespaceUnderTest
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     async def create(name: str, **labels: str) -> tuple[int, str]:
         spec = {"selector": {"matchLabels": labels}, "maxUnavailable": 1}
-        return await space.kubectl("create", "-f", "-", stdin=budget(spec, name))
+        return await ns.kubectl("create", "-f", "-", stdin=budget(spec, name))
 
     assert (await create("pub1", app="webserver"))[0] == 0
-    await space.counted("pub1")
-    await shown(house, space, "pub1", total=0)
+    await ns.counted("pub1")
+    await shown(intact_cluster, ns, "pub1", total=0)
     code, said = await create("same", app="webserver")
     assert code == 1
     assert "it overlaps with the selector of the budget pub1" in said
@@ -430,18 +427,20 @@ async def test_overlapping_budgets_are_refused_as_the_proposal_says(
     assert (await create("unjudged", backend="true"))[0] == 0
 
 
-async def test_of_both_amounts_one_wins_and_the_writer_is_told(space: NamespaceUnderTest) -> None:
-    await space.pods(*"abc", labels=WEB)
-    code, said = await space.kubectl("create", "-f", "-", stdin=budget(ONE | {"minAvailable": 3}))
+async def test_max_unavailable_wins_over_min_available_with_a_warning(
+    ns: NamespaceUnderTest,
+) -> None:
+    await ns.pods(*"abc", labels=WEB)
+    code, said = await ns.kubectl("create", "-f", "-", stdin=budget(ONE | {"minAvailable": 3}))
     assert code == 0, said
     assert "Warning: maxUnavailable and minAvailable are both set: maxUnavailable wins" in said
-    await space.counted(total_replicas=3, desired_available=2, unavailable_allowed=1)
+    await ns.counted(total_replicas=3, desired_available=2, unavailable_allowed=1)
 
 
-async def test_kubectl_shows_the_counts(space: NamespaceUnderTest) -> None:
-    await space.pods("a", "b", "c", labels=WEB)
-    await space.budget(ONE, total_replicas=3, unavailable_allowed=1)
-    code, said = await space.kubectl("get", "pub")
+async def test_kubectl_shows_the_counts(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", "b", "c", labels=WEB)
+    await ns.budget(ONE, total_replicas=3, unavailable_allowed=1)
+    code, said = await ns.kubectl("get", "pub")
     assert code == 0, said
     head, line = (each.split() for each in said.splitlines())
     assert [name.lower() for name in head[:5]] == ["name", "allowed", "current", "desired", "total"]
@@ -449,16 +448,16 @@ async def test_kubectl_shows_the_counts(space: NamespaceUnderTest) -> None:
 
 
 async def test_an_eviction_that_failed_gives_its_unit_back(
-    house: ClusterWithIntact, lost_eviction: str, space: NamespaceUnderTest
+    intact_cluster: ClusterWithIntact, lost_eviction: str, ns: NamespaceUnderTest
 ) -> None:
-    other = NamespaceUnderTest(house, lost_eviction, space.transport)
+    other = NamespaceUnderTest(intact_cluster.cluster, lost_eviction, ns.transport)
     found = await other.status()
-    if found.disrupted_pods:  # not forgiven yet
+    if found.disrupted_pods:  # the record has not expired yet
         assert list(found.disrupted_pods) == ["a"]
         assert (found.current_available, found.unavailable_allowed) == (2, 0)
         answer = await other.evict("b", dry_run="All")
         age = datetime.now(UTC) - datetime.fromisoformat(found.disrupted_pods["a"])
-        assert answer.code == 429 or age >= RECORD_LIFETIME, "it may be forgiven just now"
+        assert answer.code == 429 or age >= RECORD_LIFETIME, "the record may have expired just now"
     await other.counted(current_available=3, unavailable_allowed=1)
     await other.events("Pod", "a", "NotDeleted")
     assert (await other.evict("b")).code == 201

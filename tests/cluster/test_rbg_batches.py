@@ -1,4 +1,4 @@
-"""AffinityScheduling on a real scheduler: each batch in a domain of its own."""
+"""AffinityScheduling with a real scheduler: each batch in a domain of its own."""
 
 import asyncio
 from collections import Counter
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from intact.model.rbg import RoleBasedGroup
-from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
-from tests.support.namespace_under_test import NamespaceUnderTest, eventually, open_space
+from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.namespace_under_test import NamespaceUnderTest, eventually
 from tests.support.objects import NODES, Json
 from tests.support.rbg_objects import batches, group, kind, role, rolling, template
 from tests.support.rbg_waiting import (
@@ -24,65 +24,53 @@ BATCH = "batch.coordination.workloads.x-k8s.io/batched"
 MEMBER = "coordination.workloads.x-k8s.io/batched"
 
 
-@pytest.fixture
-def house(request: pytest.FixtureRequest) -> ClusterWithIntact:
-    return shared_house(request)
+@pytest.fixture(autouse=True)
+def no_nodes_left(ns: NamespaceUnderTest, runner: asyncio.Runner) -> Iterator[None]:
+    yield
+    runner.run(ns.client.delete_collection(NODES, labels=f"home={ns.name}"))
 
 
-@pytest.fixture
-def space(
-    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
-) -> Iterator[NamespaceUnderTest]:
-    for found in open_space(house, runner, request):
-        yield found
-        runner.run(_remove_nodes(found))
-
-
-async def nodes(space: NamespaceUnderTest, *cpus: int) -> None:
-    """Nodes for this space alone, each with room for so many pods of it."""
+async def nodes(ns: NamespaceUnderTest, *cpus: int) -> None:
+    """Nodes for this namespace alone, each with room for so many of its pods."""
     for index, cpu in enumerate(cpus):
-        name = f"{space.namespace[-6:]}-{index}"
+        name = f"{ns.name[-6:]}-{index}"
         size = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
         body: Json = {
             "metadata": {
                 "name": name,
-                "labels": {"home": space.namespace, "kubernetes.io/hostname": name},
+                "labels": {"home": ns.name, "kubernetes.io/hostname": name},
                 "annotations": {"kwok.x-k8s.io/node": "fake"},
             },
             "status": {"capacity": size, "allocatable": size},
         }
-        await space.client.create(NODES, body)
+        await ns.client.create(NODES, body)
 
     async def usable() -> list[Json]:
-        page = await space.client.list(NODES, labels=f"home={space.namespace}")
+        page = await ns.client.list(NODES, labels=f"home={ns.name}")
         return [one for one in page.items if not one["spec"].get("taints")]
 
     await eventually(usable, lambda found: len(found) == len(cpus), "the nodes to be usable")
 
 
-async def _remove_nodes(space: NamespaceUnderTest) -> None:
-    await space.client.delete_collection(NODES, labels=f"home={space.namespace}")
-
-
-def fits_one(space: NamespaceUnderTest, image: str = "engine:1") -> Json:
+def fits_one(ns: NamespaceUnderTest, image: str = "engine:1") -> Json:
     container = {"name": "engine", "image": image, "resources": {"requests": {"cpu": "1"}}}
-    return template(containers=[container], nodeSelector={"home": space.namespace})
+    return template(containers=[container], nodeSelector={"home": ns.name})
 
 
 def six_three(
-    space: NamespaceUnderTest, mode: str, workload: str = "StatefulSet", **spec: object
+    ns: NamespaceUnderTest, mode: str, workload: str = "StatefulSet", **spec: object
 ) -> Json:
-    each = kind(workload) | {"template": fits_one(space)}
+    each = kind(workload) | {"template": fits_one(ns)}
     roles = (role("prefill", 6) | each, role("decode", 3) | each)
     coordination = [batches({"prefill": 2, "decode": 1}, mode)]
     return group("llm", *roles, **{"coordination": coordination, **spec})
 
 
-async def placed(space: NamespaceUnderTest) -> dict[str, Counter[tuple[str, str]]]:
+async def placed(ns: NamespaceUnderTest) -> dict[str, Counter[tuple[str, str]]]:
     """By node: how many pods of which role and batch."""
     found: dict[str, Counter[tuple[str, str]]] = {}
     for name in ("prefill", "decode"):
-        for pod in await role_pods(space, name):
+        for pod in await role_pods(ns, name):
             if "deletionTimestamp" in pod["metadata"]:
                 continue
             labels = pod["metadata"]["labels"]
@@ -109,20 +97,22 @@ def progress(found: RoleBasedGroup) -> tuple[int, int, int, list[int]]:
 
 @pytest.mark.parametrize("mode", ["Sequential", "Parallel"])
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
-async def test_each_batch_has_a_node(space: NamespaceUnderTest, mode: str, workload: str) -> None:
-    await nodes(space, 3, 3, 3)
-    await space.create(GROUPS, six_three(space, mode, workload))
-    found = await group_settled(space)
-    assert by_batch(await placed(space)) == [whole(0), whole(1), whole(2)]
+async def test_each_batch_has_a_node_of_its_own(
+    ns: NamespaceUnderTest, mode: str, workload: str
+) -> None:
+    await nodes(ns, 3, 3, 3)
+    await ns.create(GROUPS, six_three(ns, mode, workload))
+    found = await group_settled(ns)
+    assert by_batch(await placed(ns)) == [whole(0), whole(1), whole(2)]
     assert progress(found) == (3, 3, 3, [])
     assert found.status.coordinating == "Completed"
 
 
-async def test_a_batch_that_does_not_fit_waits_and_says_so(space: NamespaceUnderTest) -> None:
-    await nodes(space, 3, 2, 2)
-    await space.create(GROUPS, six_three(space, "Sequential"))
+async def test_a_batch_that_does_not_fit_waits_and_says_so(ns: NamespaceUnderTest) -> None:
+    await nodes(ns, 3, 2, 2)
+    await ns.create(GROUPS, six_three(ns, "Sequential"))
     found = await group_until(
-        space,
+        ns,
         "llm",
         lambda one: bool(one.status.coordination_state) and progress(one) == (3, 2, 1, [1]),
         "the second batch to be pending",
@@ -130,25 +120,25 @@ async def test_a_batch_that_does_not_fit_waits_and_says_so(space: NamespaceUnder
     assert condition_of(found, "Ready") == ("False", "RoleNotReady")
     assert found.status.coordination_state[0].progress["decode"].state == "Waiting"
     assert "batch 1" in found.status.coordination_state[0].progress["decode"].waiting_for
-    events = await space.events("RoleBasedGroup", "llm", "BatchPending")
+    events = await ns.events("RoleBasedGroup", "llm", "BatchPending")
     assert "batch 1" in events[0]["message"]
-    seen = {batch for node in (await placed(space)).values() for _, batch in node}
+    seen = {batch for node in (await placed(ns)).values() for _, batch in node}
     assert seen == {"0", "1"}, "no later batch is started"
-    # With room enough it goes on.
-    for node in (await space.client.list(NODES, labels=f"home={space.namespace}")).items:
+    # With enough room the rest is started.
+    for node in (await ns.client.list(NODES, labels=f"home={ns.name}")).items:
         room = {"status": {"allocatable": {"cpu": "3"}, "capacity": {"cpu": "3"}}}
         name = node["metadata"]["name"]
-        await space.client.patch(NODES, room, name, subresource="status")
-    assert progress(await group_settled(space)) == (3, 3, 3, [])
+        await ns.client.patch(NODES, room, name, subresource="status")
+    assert progress(await group_settled(ns)) == (3, 3, 3, [])
 
 
-async def test_parallel_starts_all_and_leaves_out_what_does_not_fit(
-    space: NamespaceUnderTest,
+async def test_parallel_mode_starts_all_batches_and_one_that_does_not_fit_stays_pending(
+    ns: NamespaceUnderTest,
 ) -> None:
-    await nodes(space, 3, 3)
-    await space.create(GROUPS, six_three(space, "Parallel"))
+    await nodes(ns, 3, 3)
+    await ns.create(GROUPS, six_three(ns, "Parallel"))
     await group_until(
-        space,
+        ns,
         "llm",
         lambda one: (
             bool(one.status.coordination_state)
@@ -157,85 +147,85 @@ async def test_parallel_starts_all_and_leaves_out_what_does_not_fit(
         ),
         "two batches to be ready and one to be pending",
     )
-    where = await placed(space)
+    where = await placed(ns)
     assert sum(where.pop("").values()) == 3
     assert all(sum(node.values()) == 3 and len(node) == 2 for node in where.values())
 
 
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
-async def test_fewer_replicas_take_away_whole_batches_from_the_end(
-    space: NamespaceUnderTest, workload: str
+async def test_scaling_down_removes_whole_batches_from_the_end(
+    ns: NamespaceUnderTest, workload: str
 ) -> None:
-    await nodes(space, 3, 3, 3)
-    await space.create(GROUPS, six_three(space, "Parallel", workload))
-    await group_settled(space)
-    # One role is enough: what is left over of the other belongs to no batch.
-    await change(space, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 4}])
+    await nodes(ns, 3, 3, 3)
+    await ns.create(GROUPS, six_three(ns, "Parallel", workload))
+    await group_settled(ns)
+    # Scaling one role is enough: the remaining pods of the other belong to no batch.
+    await change(ns, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 4}])
     await eventually(
-        lambda: placed(space),
+        lambda: placed(ns),
         lambda found: by_batch(found) == [whole(0), whole(1)],
         "two whole batches",
     )
-    assert progress(await group_settled(space)) == (2, 2, 2, [])
-    await change(space, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 6}])
+    assert progress(await group_settled(ns)) == (2, 2, 2, [])
+    await change(ns, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 6}])
     await eventually(
-        lambda: placed(space),
+        lambda: placed(ns),
         lambda found: by_batch(found) == [whole(0), whole(1), whole(2)],
         "three again",
     )
 
 
-async def test_dependencies_do_not_hold_up_the_batches(space: NamespaceUnderTest) -> None:
-    """Decode waits for prefill, whose next batch waits for decode."""
-    await nodes(space, 3, 3, 3)
+async def test_dependencies_do_not_hold_up_the_batches(ns: NamespaceUnderTest) -> None:
+    """Decode depends on prefill, and the next batch of prefill waits for decode."""
+    await nodes(ns, 3, 3, 3)
     both = [
         batches({"prefill": 2, "decode": 1}),
         rolling("prefill", "decode", maxSkew="34%", maxUnavailableRatio="34%"),
     ]
-    body = six_three(space, "Sequential", coordination=both)
+    body = six_three(ns, "Sequential", coordination=both)
     body["spec"]["roles"][1]["dependencies"] = ["prefill"]
-    await space.create(GROUPS, body)
-    assert progress(await group_settled(space)) == (3, 3, 3, [])
+    await ns.create(GROUPS, body)
+    assert progress(await group_settled(ns)) == (3, 3, 3, [])
 
 
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
 async def test_a_rolling_update_keeps_batches_together(
-    space: NamespaceUnderTest, workload: str
+    ns: NamespaceUnderTest, workload: str
 ) -> None:
-    await nodes(space, 3, 3, 3)
+    await nodes(ns, 3, 3, 3)
     both = [
         batches({"prefill": 2, "decode": 1}),
         rolling("prefill", "decode", maxSkew="34%", maxUnavailableRatio="34%"),
     ]
-    await space.create(GROUPS, six_three(space, "Sequential", workload, coordination=both))
-    await group_settled(space)
-    new = fits_one(space, "engine:2")
+    await ns.create(GROUPS, six_three(ns, "Sequential", workload, coordination=both))
+    await group_settled(ns)
+    new = fits_one(ns, "engine:2")
     await change(
-        space,
+        ns,
         [
             {"op": "replace", "path": "/spec/roles/0/template", "value": new},
             {"op": "replace", "path": "/spec/roles/1/template", "value": new},
         ],
     )
-    await group_settled(space)
+    await group_settled(ns)
 
     async def images() -> set[str]:
-        pods = [*await role_pods(space, "prefill"), *await role_pods(space, "decode")]
+        pods = [*await role_pods(ns, "prefill"), *await role_pods(ns, "decode")]
         return {pod["spec"]["containers"][0]["image"] for pod in pods}
 
     await eventually(images, lambda found: found == {"engine:2"}, "the new image only")
-    assert by_batch(await placed(space)) == [whole(0), whole(1), whole(2)]
+    assert by_batch(await placed(ns)) == [whole(0), whole(1), whole(2)]
 
 
-async def test_only_pods_of_batches_come_to_us(
-    house: ClusterWithIntact, space: NamespaceUnderTest
+async def test_pods_outside_batches_are_created_while_intact_is_down(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
-    """Others are created also while no replica is there to answer."""
-    await nodes(space, 3)
-    await space.create(GROUPS, six_three(space, "Sequential"))
-    await group_until(space, "llm", lambda one: one.status.ready != "", "it to be looked at")
-    house.stop()
+    """The webhook is not asked about them, so they need no operator."""
+    await nodes(ns, 3)
+    await ns.create(GROUPS, six_three(ns, "Sequential"))
+    await group_until(ns, "llm", lambda one: one.status.ready != "", "the group to have a status")
+    intact_cluster.stop()
     try:
-        await space.pods("other", node="node-0")
+        await ns.pods("other", node="node-0")
     finally:
-        house.restore()
+        intact_cluster.restore()

@@ -1,12 +1,13 @@
-"""All three kinds of workloads in one group; LeaderWorkerSets come when their CRD does."""
+"""All three kinds of workloads in one RoleBasedGroup, also before the CRD of LeaderWorkerSets."""
 
 import asyncio
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
-from tests.support.namespace_under_test import NamespaceUnderTest, eventually, open_space
+from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.leader_worker_sets import install_sets, remove_sets, simulated_sets
+from tests.support.namespace_under_test import NamespaceUnderTest, eventually
 from tests.support.rbg_objects import Json, group, kind, role, rolling, template
 from tests.support.rbg_rollout import check_bounds, course, intact, revision
 from tests.support.rbg_waiting import (
@@ -22,21 +23,12 @@ from tests.support.rbg_waiting import (
     names_of,
     role_pods,
 )
-from tests.support.sets import install_sets, remove_sets, simulated_sets
 
 
-@pytest.fixture
-def house(request: pytest.FixtureRequest) -> ClusterWithIntact:
-    return shared_house(request)
-
-
-@pytest.fixture
-def space(
-    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
-) -> Iterator[NamespaceUnderTest]:
-    for found in open_space(house, runner, request):
-        yield found
-        runner.run(remove_sets(found.client))
+@pytest.fixture(autouse=True)
+def no_sets_left(ns: NamespaceUnderTest, runner: asyncio.Runner) -> Iterator[None]:
+    yield
+    runner.run(remove_sets(ns.client))
 
 
 def three_kinds() -> Json:
@@ -56,15 +48,17 @@ def three_kinds() -> Json:
     )
 
 
-async def test_three_kinds_in_one_group(space: NamespaceUnderTest) -> None:
-    await install_sets(space.client)
-    async with simulated_sets(space.client, space.namespace):
-        await space.create(GROUPS, three_kinds())
-        found = await group_settled(space)
+async def test_roles_of_three_kinds_are_made_updated_and_removed_in_one_group(
+    ns: NamespaceUnderTest,
+) -> None:
+    await install_sets(ns.client)
+    async with simulated_sets(ns.client, ns.name):
+        await ns.create(GROUPS, three_kinds())
+        found = await group_settled(ns)
         assert found.status.ready == "5/5"
-        assert await names_of(space, STATEFUL_SETS) == ["llm-prefill"]
-        assert await names_of(space, DEPLOYMENTS) == ["llm-router"]
-        made = await space.client.get(SETS, "llm-decode", space.namespace)
+        assert await names_of(ns, STATEFUL_SETS) == ["llm-prefill"]
+        assert await names_of(ns, DEPLOYMENTS) == ["llm-router"]
+        made = await ns.client.get(SETS, "llm-decode", ns.name)
         both = made["spec"]["leaderWorkerTemplate"]
         assert (both["size"], both["restartPolicy"]) == (2, "RecreateGroupOnPodRestart")
         assert both["leaderTemplate"]["metadata"]["labels"]["leads"] == "yes"
@@ -73,53 +67,49 @@ async def test_three_kinds_in_one_group(space: NamespaceUnderTest) -> None:
         )
         assert [(one["name"], one.get("args")) for one in leader] == [("engine", ["--leader"])]
         assert [one["name"] for one in worker] == ["engine", "side"]
-        assert len(await role_pods(space, "decode")) == 4
+        assert len(await role_pods(ns, "decode")) == 4
 
-        # Each role is updated as its own workload does it, and no other is touched.
+        # A role is updated by its own workload, and the other workloads stay as they are.
         await change(
-            space,
+            ns,
             [{"op": "replace", "path": "/spec/roles/2/template", "value": template("engine:2")}],
         )
-        await group_settled(space)
+        await group_settled(ns)
 
         async def images() -> set[str]:
-            pods = await role_pods(space, "decode")
+            pods = await role_pods(ns, "decode")
             return {one["spec"]["containers"][0]["image"] for one in pods}
 
         await eventually(images, lambda found: found == {"engine:2"}, "the new image only")
-        sets = await space.client.get(STATEFUL_SETS, "llm-prefill", space.namespace)
+        sets = await ns.client.get(STATEFUL_SETS, "llm-prefill", ns.name)
         assert sets["metadata"]["generation"] == 1
 
         # A replica is ready when all of its pods are.
         [pod] = [
-            one
-            for one in await role_pods(space, "decode")
-            if one["metadata"]["name"].endswith("-1-1")
+            one for one in await role_pods(ns, "decode") if one["metadata"]["name"].endswith("-1-1")
         ]
-        await space.annotate(pod["metadata"]["name"], {"devcluster.intact.dev/unready": "true"})
-        await group_until(space, "llm", lambda one: one.status.ready == "4/5", "one replica less")
+        await ns.annotate(pod["metadata"]["name"], {"devcluster.intact.dev/unready": "true"})
+        await group_until(ns, "llm", lambda one: one.status.ready == "4/5", "one replica less")
 
-        await change(space, [{"op": "remove", "path": "/spec/roles/2"}])
-        await eventually(lambda: names_of(space, SETS), lambda names: not names, "it to be removed")
+        await change(ns, [{"op": "remove", "path": "/spec/roles/2"}])
+        await eventually(lambda: names_of(ns, SETS), lambda names: not names, "it to be removed")
 
 
-async def test_three_kinds_move_in_step(space: NamespaceUnderTest) -> None:
-    """Under one plan, each by its own means; the LeaderWorkerSet by its partition."""
+async def test_roles_of_three_kinds_are_rolled_out_in_step(ns: NamespaceUnderTest) -> None:
+    """Under one plan, each kind by its own means; the LeaderWorkerSet by its partition."""
     body = three_kinds()
     sizes = {"prefill": 6, "router": 3, "decode": 3}
     for one in body["spec"]["roles"]:
         one["replicas"] = sizes[one["name"]]
     body["spec"]["coordination"] = [rolling(*sizes, maxSkew="34%", maxUnavailableRatio="34%")]
-    await install_sets(space.client)
-    async with simulated_sets(space.client, space.namespace):
-        await space.create(GROUPS, body)
-        await group_settled(space)
-        old = {
-            name: {revision(pod, name) for pod in await role_pods(space, name)} for name in sizes
-        }
-        async with space.watched() as watched:
+    await install_sets(ns.client)
+    async with simulated_sets(ns.client, ns.name):
+        await ns.create(GROUPS, body)
+        await group_settled(ns)
+        old = {name: {revision(pod, name) for pod in await role_pods(ns, name)} for name in sizes}
+        async with ns.watched() as watched:
             await change(
-                space,
+                ns,
                 [
                     {
                         "op": "replace",
@@ -129,49 +119,48 @@ async def test_three_kinds_move_in_step(space: NamespaceUnderTest) -> None:
                     for path in (f"/spec/roles/{at}/template" for at in range(3))
                 ],
             )
-            found = await group_until(space, "llm", completed, "the rollout to be completed")
+            found = await group_until(ns, "llm", completed, "the rollout to be completed")
         moments = course(watched, sizes, old, {"decode": 2})
         check_bounds(moments, skew=34, unavailable=34)
         [state] = found.status.coordination_state
         assert {name: (one.state, one.ready) for name, one in state.progress.items()} == {
             name: ("Completed", number) for name, number in sizes.items()
         }
-        made = await space.client.get(SETS, "llm-decode", space.namespace)
+        made = await ns.client.get(SETS, "llm-decode", ns.name)
         assert made["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] == {
             "partition": 0,
             "maxUnavailable": 1,
         }
-        # And back together.
-        code, said = await intact(space, "rbg", "undo", "llm")
+        # Undo brings all roles back.
+        code, said = await intact(ns, "rbg", "undo", "llm")
         assert code == 0, said
-        await group_settled(space)
+        await group_settled(ns)
 
         async def revisions() -> dict[str, set[str]]:
             return {
-                name: {revision(pod, name) for pod in await role_pods(space, name)}
-                for name in sizes
+                name: {revision(pod, name) for pod in await role_pods(ns, name)} for name in sizes
             }
 
         await eventually(revisions, lambda found: found == old, f"the revisions {old} only")
 
 
-async def test_a_role_may_depend_on_a_set_whose_controller_does_not_say_what_it_has_seen(
-    space: NamespaceUnderTest,
+async def test_a_role_may_depend_on_a_set_without_an_observed_generation(
+    ns: NamespaceUnderTest,
 ) -> None:
     body = three_kinds()
     body["spec"]["roles"][0]["dependencies"] = ["decode"]
-    await install_sets(space.client)
-    async with simulated_sets(space.client, space.namespace, says=False):
-        await space.create(GROUPS, body)
-        await group_settled(space)
+    await install_sets(ns.client)
+    async with simulated_sets(ns.client, ns.name, observed_generation=False):
+        await ns.create(GROUPS, body)
+        await group_settled(ns)
 
 
-async def test_a_role_waits_quietly_for_its_kind(
-    house: ClusterWithIntact, space: NamespaceUnderTest
+async def test_a_role_waits_for_the_crd_of_its_kind_while_other_roles_go_on(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
-    await space.create(GROUPS, three_kinds())
+    await ns.create(GROUPS, three_kinds())
     found = await group_until(
-        space, "llm", lambda one: one.status.ready == "3/5", "the other roles to be ready"
+        ns, "llm", lambda one: one.status.ready == "3/5", "the other roles to be ready"
     )
     assert condition_of(found, "Ready") == ("False", "RoleNotReady")
     [decode] = [one for one in found.status.role_statuses if one.name == "decode"]
@@ -179,7 +168,7 @@ async def test_a_role_waits_quietly_for_its_kind(
         "waits for the kind LeaderWorkerSet (leaderworkersets.leaderworkerset.x-k8s.io), "
         "which the API server does not serve"
     )
-    assert all(each.is_ready() for each in house.replicas), "and everything else goes on"
-    await install_sets(space.client)
-    async with simulated_sets(space.client, space.namespace):
-        await group_settled(space)
+    assert all(each.is_ready() for each in intact_cluster.operators), "the operators stay ready"
+    await install_sets(ns.client)
+    async with simulated_sets(ns.client, ns.name):
+        await group_settled(ns)

@@ -1,40 +1,22 @@
-"""Groups that are refused by a real API server: by the CRD, or by our webhook behind it."""
-
-import asyncio
-from collections.abc import Iterator
-
-import pytest
+"""RoleBasedGroups that a real API server accepts or refuses, by the CRD or by our webhook."""
 
 from intact.kube.errors import Invalid
-from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
-from tests.support.namespace_under_test import NamespaceUnderTest, open_space
+from tests.support.namespace_under_test import NamespaceUnderTest
 from tests.support.rbg_cases import ACCEPTED, REFUSED, Case
 from tests.support.rbg_objects import group, role
 from tests.support.rbg_waiting import GROUPS
 
 
-@pytest.fixture
-def house(request: pytest.FixtureRequest) -> ClusterWithIntact:
-    return shared_house(request)
-
-
-@pytest.fixture
-def space(
-    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
-) -> Iterator[NamespaceUnderTest]:
-    yield from open_space(house, runner, request)
-
-
-async def test_what_is_right_is_stored(space: NamespaceUnderTest) -> None:
+async def test_valid_groups_are_accepted(ns: NamespaceUnderTest) -> None:
     for case in ACCEPTED:
-        await space.client.create(GROUPS, case.body, space.namespace, dry_run=True)
+        await ns.client.create(GROUPS, case.body, ns.name, dry_run=True)
 
 
-async def test_what_is_wrong_is_refused_with_its_field(space: NamespaceUnderTest) -> None:
+async def test_invalid_groups_are_refused_at_their_field(ns: NamespaceUnderTest) -> None:
     wrong = []
     for case in REFUSED:
         try:
-            await space.client.create(GROUPS, case.body, space.namespace, dry_run=True)
+            await ns.client.create(GROUPS, case.body, ns.name, dry_run=True)
         except Invalid as error:
             if not _says(error, case):
                 wrong.append((case.name, str(error)))
@@ -50,9 +32,9 @@ def _says(error: Invalid, case: Case) -> bool:
     )
 
 
-async def test_the_message_can_be_acted_on(space: NamespaceUnderTest) -> None:
+async def test_kubectl_shows_the_field_and_the_reason_of_a_refusal(ns: NamespaceUnderTest) -> None:
     body = group("llm", role("prefill"), role("decode", dependencies=["encode"]))
-    code, said = await space.kubectl("apply", "-f", "-", stdin=body)
+    code, said = await ns.kubectl("apply", "-f", "-", stdin=body)
     assert code == 1
     assert (
         'The RoleBasedGroup "llm" is invalid: spec.roles[1].dependencies[0]: '

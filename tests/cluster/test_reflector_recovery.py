@@ -1,6 +1,6 @@
 """The reflector against a real server that is killed, compacted and cut off under load.
 
-In each case the store ends equal to a fresh list, and handlers saw every deletion exactly once.
+In each case the store ends equal to a fresh list, and the handlers saw every deletion once.
 """
 
 import asyncio
@@ -34,10 +34,9 @@ SILENCE = 5.0
 
 @pytest.fixture(scope="module")
 def lone_server() -> Iterator[Cluster]:
-    """A cluster of this module's own, as its API server is killed. Pods are only objects here.
+    """A cluster for this module alone, since its API server is killed. No kubelet runs the pods.
 
-    Without a watch cache for pods their watches come straight from etcd, and a compaction ends
-    them.
+    Without a watch cache, watches of pods come straight from etcd, and a compaction ends them.
     """
     flags = {"kube-apiserver": ["--watch-cache-sizes=pods#0"]}
     with Cluster(nodes=0, flags=flags, without=("kube-scheduler", "kwok")) as cluster:
@@ -45,7 +44,7 @@ def lone_server() -> Iterator[Cluster]:
 
 
 class Witness:
-    """Counts what handlers see, by UID."""
+    """Counts the events that handlers see, by UID."""
 
     def __init__(self, store: Store[Pod]) -> None:
         self.added: Counter[str] = Counter()
@@ -63,7 +62,7 @@ class Witness:
 
 
 class Load:
-    """Creates, changes and deletes pods, all the time, whatever becomes of the server."""
+    """Creates, changes and deletes pods all the time, also while the server is down."""
 
     def __init__(self, client: Client, seed: int) -> None:
         self._client = client
@@ -105,7 +104,7 @@ class Load:
                 await self._step()
                 self.changes += 1
             except (Unreachable, ApiError):
-                await asyncio.sleep(0.05)  # the server is away; that is the point
+                await asyncio.sleep(0.05)  # the server is down, as the test wants it
 
     async def _step(self) -> None:
         choice = self._rng.random()
@@ -116,7 +115,7 @@ class Load:
             with suppress(NotFound):
                 await self._client.delete(PODS, name, NAMESPACE, grace_period_seconds=0)
             self.deletions += 1
-            if self._rng.random() < 0.5:  # again under the old name: another pod
+            if self._rng.random() < 0.5:  # another pod under the old name
                 await self._create(name)
         else:
             name = self._rng.choice(self._names)
@@ -148,7 +147,7 @@ class Scene:
     async def settled(self) -> None:
         """Wait until the store equals a fresh list, and check what handlers saw."""
         async with asyncio.timeout(120):
-            while True:  # a request that the load gave up may still be carried out
+            while True:  # the server may still carry out a request that the load gave up
                 listed = {key_of(pod): pod for pod in (await self.client.list(PODS)).items}
                 if {key_of(pod): pod for pod in self.store} == listed:
                     break
@@ -189,7 +188,7 @@ async def scene(cluster: Cluster) -> AsyncGenerator[Scene, None]:
             await client.delete_collection(PODS, NAMESPACE, grace_period_seconds=0)
 
 
-async def test_the_server_is_killed_and_restarted(lone_server: Cluster) -> None:
+async def test_the_store_recovers_from_a_killed_and_restarted_server(lone_server: Cluster) -> None:
     async with scene(lone_server) as now:
         for _ in range(2):
             async with now.load.going_on():
@@ -203,7 +202,9 @@ async def test_the_server_is_killed_and_restarted(lone_server: Cluster) -> None:
         assert now.reflector.stats.restarts >= 2
 
 
-async def test_the_watch_expires_by_compaction(lone_server: Cluster) -> None:
+async def test_the_store_recovers_from_a_watch_that_expired_by_compaction(
+    lone_server: Cluster,
+) -> None:
     async with scene(lone_server) as now:
         async with now.load.going_on():
             await now.load.made(100)
@@ -218,7 +219,9 @@ async def test_the_watch_expires_by_compaction(lone_server: Cluster) -> None:
         assert sum(now.witness.deleted.values()) > 100
 
 
-async def test_the_connection_is_cut_in_the_middle_of_events(lone_server: Cluster) -> None:
+async def test_the_store_recovers_from_connections_cut_in_the_middle_of_an_event(
+    lone_server: Cluster,
+) -> None:
     cuts = 25
     async with scene(lone_server) as now:
         rng = random.Random(3)
@@ -232,7 +235,7 @@ async def test_the_connection_is_cut_in_the_middle_of_events(lone_server: Cluste
         assert now.reflector.stats.lists == 1, "a cut is no reason to list again"
 
 
-async def test_a_silent_watch_is_noticed(lone_server: Cluster) -> None:
+async def test_a_silent_watch_is_restarted(lone_server: Cluster) -> None:
     async with scene(lone_server) as now:
         async with now.load.going_on():
             await now.load.made(50)
@@ -245,7 +248,7 @@ async def test_a_silent_watch_is_noticed(lone_server: Cluster) -> None:
         await now.settled()
 
 
-async def test_nothing_is_synced_before_the_whole_list_has_come(lone_server: Cluster) -> None:
+async def test_a_store_is_not_synced_before_the_whole_list_has_come(lone_server: Cluster) -> None:
     async with scene(lone_server) as now:
         now.proxy.cut_after(500_000)  # in the middle of a page
         store: Store[Pod] = Store()

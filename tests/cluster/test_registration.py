@@ -1,4 +1,4 @@
-"""The webhook registration on a real API server: which requests reach us, and which never do."""
+"""The webhook registration on a real API server: which requests reach the gate and which do not."""
 
 import asyncio
 import base64
@@ -48,7 +48,7 @@ Json = dict[str, Any]
 
 
 class Gate:
-    """A namespace whose pods are gated by a server that allows all and writes it down."""
+    """A namespace whose pods are gated by a server that allows and records every request."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.client = client
@@ -56,7 +56,7 @@ class Gate:
         self.asked: list[str] = []
         """`OPERATION resource name`."""
         self.namespaces = {namespace}
-        """Only of these it is written down: others may be on their way out."""
+        """Only requests in these are recorded: namespaces of other tests may be terminating."""
 
     async def answer(self, raw: msgspec.Raw) -> AdmissionResponse:
         request = msgspec.json.decode(raw, type=AdmissionRequest)
@@ -66,7 +66,7 @@ class Gate:
         return AdmissionResponse(allowed=True)
 
     async def make(self, name: str = "p", *, namespace: str = "", **metadata: Any) -> None:
-        """A pod that nobody schedules, so that nothing but the test touches it."""
+        """Create a pod that is not scheduled, so that only the test changes it."""
         body = pod(name, images={"main": "example.test/main:1", "side": "example.test/side:1"})
         body["metadata"] |= metadata
         body["spec"] |= {
@@ -125,7 +125,7 @@ async def label(client: Client, namespace: str) -> None:
 
 
 async def until_asked(gate: Gate) -> None:
-    """The API server takes a moment to take up a registration, and a label."""
+    """Wait until the API server has noticed the registration and the label."""
     await gate.make("probe")
     async with asyncio.timeout(60):
         while True:
@@ -198,7 +198,7 @@ async def create_another(gate: Gate) -> None:
 async def bind(gate: Gate) -> None:
     target = {"apiVersion": "v1", "kind": "Node", "name": "nowhere"}
     body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": target}
-    with suppress(ApiError):  # there is no such node; what matters is that nobody asks us
+    with suppress(ApiError):  # there is no such node; the gate must not be asked anyway
         await gate.client.create_subresource(PODS, "p", gate.namespace, "binding", body)
 
 
@@ -252,7 +252,7 @@ TOLERATION = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerati
         pytest.param(nothing, bind, "", id="bind"),
     ],
 )
-async def test_what_reaches_the_gate(
+async def test_only_requests_that_may_disrupt_a_pod_reach_the_gate(
     cluster: Cluster, namespace: str, before: Step, step: Step, asked: str
 ) -> None:
     async with gate_in(cluster, namespace) as gate:
@@ -262,14 +262,14 @@ async def test_what_reaches_the_gate(
         await cached(gate.client, PODS, "p", namespace)
         gate.asked.clear()
         await step(gate)
-        # Of one deletion it may be asked twice: when the API server's cache was behind.
+        # The API server asks twice about one deletion if its cache was behind.
         found = list(dict.fromkeys(gate.asked))
         with suppress(NotFound):
             await gate.patch({"metadata": {"finalizers": None}})
         assert found == ([asked] if asked else [])
 
 
-async def test_namespaces_that_are_not_gated_never_reach_it(
+async def test_requests_of_namespaces_that_are_not_gated_never_reach_the_gate(
     cluster: Cluster, namespace: str
 ) -> None:
     async with gate_in(cluster, namespace) as gate:
@@ -298,7 +298,7 @@ async def _make_when_possible(gate: Gate, name: str, namespace: str) -> None:
         while True:
             try:
                 await gate.make(name, namespace=namespace)
-            except ApiError as error:  # the default ServiceAccount comes a moment later
+            except ApiError as error:  # the default ServiceAccount is created a moment later
                 if "serviceaccount" not in str(error):
                     raise
                 await asyncio.sleep(0.05)
@@ -328,7 +328,7 @@ async def test_budgets_are_validated_when_they_are_written(
             await client.get(PUBS, "budget", namespace)
 
 
-async def test_with_intact_down_only_what_is_protected_is_refused(
+async def test_with_intact_down_only_disruptions_in_gated_namespaces_are_refused(
     cluster: Cluster, namespace: str
 ) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
@@ -399,7 +399,7 @@ async def test_with_intact_down_a_namespace_can_still_be_deleted(cluster: Cluste
             await _make_when_possible(gate, "p", doomed)
             await _until_refused(gate)
             await client.delete(NAMESPACES, doomed)
-            # The namespace controller takes its time where many namespaces go at once.
+            # The namespace controller takes long if many namespaces terminate at once.
             async with asyncio.timeout(300):
                 while (await client.list(NAMESPACES, fields=f"metadata.name={doomed}")).items:
                     await asyncio.sleep(0.1)
@@ -415,7 +415,7 @@ async def _until_refused(gate: Gate, name: str = "p") -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_edits_are_undone(cluster: Cluster) -> None:
+async def test_edits_of_the_registration_are_undone(cluster: Cluster) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
         bundle = new_authority(datetime.now(UTC)).bundle
         wanted = validating_configuration(UrlAddress(HOST, 1), bundle)
@@ -480,7 +480,7 @@ def _trusts(found: Json, bundle: bytes) -> bool:
     return all(each["clientConfig"]["caBundle"] == wanted for each in found["webhooks"])
 
 
-async def test_what_is_right_is_not_written_again(cluster: Cluster) -> None:
+async def test_a_correct_registration_is_not_written_again(cluster: Cluster) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
         wanted = validating_configuration(
             UrlAddress(HOST, 1), new_authority(datetime.now(UTC)).bundle

@@ -24,13 +24,13 @@ CLUSTER_ROLE_BINDINGS = untyped(
 )
 
 SLACK = 10.0
-"""Seconds that the machine may add to what a lease takes; without a machine it is measured exactly
-(tests/unit/kube/test_lease.py)."""
+"""Seconds that a busy machine may add to the times of a lease, which tests/unit/kube/test_lease.py
+measures exactly."""
 
 
 @pytest.fixture
 def kubeconfig(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
-    """Its namespace, in which the Lease is, belongs to this test alone."""
+    """With a namespace of its own for the Lease of this test."""
     return write_kubeconfig(cluster, tmp_path / "kubeconfig", namespace=namespace)
 
 
@@ -38,7 +38,9 @@ def client_of(kubeconfig: Path) -> Client:
     return Client(HttpTransport(config.load(str(kubeconfig))))
 
 
-async def test_it_connects_leads_watches_and_serves(kubeconfig: Path, namespace: str) -> None:
+async def test_intact_run_connects_leads_watches_and_serves(
+    kubeconfig: Path, namespace: str
+) -> None:
     async with client_of(kubeconfig) as client, intact_run(kubeconfig) as intact:
         await intact.started()
         assert await intact.get("/healthz") == (200, "ok\n")
@@ -60,7 +62,7 @@ async def test_it_connects_leads_watches_and_serves(kubeconfig: Path, namespace:
         intact.process.send_signal(signal.SIGTERM)
         assert await intact.ended() == 0
         lease = await client.get(LEASES, "intact", namespace)
-        assert lease.spec.holder_identity in ("", None), "given back for the next one"
+        assert lease.spec.holder_identity in ("", None), "the lease is released for the next leader"
 
 
 async def test_one_leads_at_a_time_and_a_dead_leader_is_replaced(kubeconfig: Path) -> None:
@@ -71,13 +73,13 @@ async def test_one_leads_at_a_time_and_a_dead_leader_is_replaced(kubeconfig: Pat
             await each.ready()
         first, second = await leader_of(one, two)
 
-        # Frozen for longer than its lease, it must not think that it still leads.
+        # Frozen for longer than its lease, the leader must not think that it still leads.
         first.process.send_signal(signal.SIGSTOP)
         await until_leading(second, within=timing.duration + SLACK)
         first.process.send_signal(signal.SIGCONT)
         await sampled_alone(second, first, seconds=timing.retry_period * 2)
 
-        # Killed, it is replaced within its lease.
+        # A killed leader is replaced once its lease has expired.
         second.process.kill()
         await second.ended()
         await until_leading(first, within=timing.duration + SLACK)
@@ -94,14 +96,14 @@ async def test_a_leader_that_ends_cleanly_is_replaced_at_once(kubeconfig: Path) 
         await until_leading(second, within=Timing().renew_deadline)
 
 
-async def test_a_wrong_kubeconfig_ends_it_with_one_line(tmp_path: Path) -> None:
+async def test_intact_run_with_a_missing_kubeconfig_ends_with_one_line(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     async with intact_run(path) as intact:
         assert await intact.ended() == 1
         assert intact.log == [f"Error: cannot read kubeconfig {path}: No such file or directory"]
 
 
-async def test_an_unknown_context_ends_it_with_one_line(kubeconfig: Path) -> None:
+async def test_intact_run_with_an_unknown_context_ends_with_one_line(kubeconfig: Path) -> None:
     async with intact_run(kubeconfig, "--context", "elsewhere") as intact:
         assert await intact.ended() == 1
         [line] = intact.log
@@ -109,7 +111,7 @@ async def test_an_unknown_context_ends_it_with_one_line(kubeconfig: Path) -> Non
         assert str(kubeconfig) in line
 
 
-async def test_a_port_in_use_ends_it_with_one_line(kubeconfig: Path) -> None:
+async def test_intact_run_on_a_port_in_use_ends_with_one_line(kubeconfig: Path) -> None:
     async with intact_run(kubeconfig) as one:
         await one.started()
         async with intact_run(kubeconfig, "--http-bind", one.address) as two:
@@ -117,7 +119,7 @@ async def test_a_port_in_use_ends_it_with_one_line(kubeconfig: Path) -> None:
             assert two.log == [f"Error: cannot listen on {one.address}: Address already in use"]
 
 
-async def test_budgets_in_groups_without_a_webhook_are_not_passed_over_in_silence(
+async def test_intact_run_warns_or_ends_if_budgets_in_groups_have_no_webhook(
     kubeconfig: Path,
 ) -> None:
     problem = (
@@ -134,7 +136,7 @@ async def test_budgets_in_groups_without_a_webhook_are_not_passed_over_in_silenc
         assert "--webhook-bind" in line
 
 
-async def test_an_unreachable_server_is_waited_for(
+async def test_intact_run_waits_for_an_unreachable_server(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     direct = config.load(str(cluster.kubeconfig))
@@ -156,7 +158,7 @@ async def test_an_unreachable_server_is_waited_for(
             await intact.ready()
 
 
-async def test_a_forbidden_watch_is_seen_and_retried(
+async def test_a_forbidden_watch_is_reported_and_retried(
     cluster: Cluster, kubeconfig: Path, namespace: str, tmp_path: Path
 ) -> None:
     async with client_of(kubeconfig) as client:
@@ -183,7 +185,7 @@ async def test_a_forbidden_watch_is_seen_and_retried(
                 await client.delete(CLUSTER_ROLE_BINDINGS, namespace)
 
 
-async def test_json_log_lines(kubeconfig: Path) -> None:
+async def test_the_json_log_has_one_object_a_line(kubeconfig: Path) -> None:
     async with intact_run(kubeconfig, "--log-format", "json") as intact:
         await intact.started()
         await intact.ready()
@@ -213,7 +215,7 @@ async def until_leading(intact: IntactProcess, within: float = 30) -> None:
 
 
 async def leader_of(one: IntactProcess, two: IntactProcess) -> tuple[IntactProcess, IntactProcess]:
-    """The one that leads, and the other one."""
+    """The process that leads, and the other."""
     async with asyncio.timeout(30):
         while True:
             leading = [each for each in (one, two) if await each.leads()]
@@ -224,7 +226,7 @@ async def leader_of(one: IntactProcess, two: IntactProcess) -> tuple[IntactProce
 
 
 async def sampled_alone(leader: IntactProcess, other: IntactProcess, seconds: float) -> None:
-    """Look at both, over and over: never do both lead."""
+    """Sample both repeatedly: only `leader` leads."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     samples = 0

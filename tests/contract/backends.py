@@ -1,4 +1,4 @@
-"""The two servers that keep one contract, behind one face."""
+"""The two servers that keep one contract, behind one interface."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -22,7 +22,7 @@ from tests.support.objects import (
     WIDGETS,
     Json,
     configmap,
-    widget_definition,
+    definition,
 )
 from tests.support.webhooks import Hook, WebhookServer, webhook_server
 
@@ -36,9 +36,9 @@ class Backend(Protocol):
     client: Client
     namespace: str
     node: str
-    """A node on which nothing happens to pods: no kubelet takes part."""
+    """A node without a kubelet: nothing happens to its pods."""
     warnings: list[str]
-    """What the server has warned of."""
+    """Warnings of the server."""
 
     def expire(self) -> None:
         """Make every resource version up to now too old to watch ConfigMaps from."""
@@ -49,7 +49,7 @@ class Backend(Protocol):
         """Ask the hook about these operations on core and contract resources of the namespace."""
 
     async def budget_counted(self, name: str, allowed: int) -> None:
-        """Return once the disruption controller has counted, or play its part."""
+        """Wait until the disruption controller has counted the budget, or write its status."""
 
 
 class RealBackend:
@@ -106,7 +106,7 @@ class RealBackend:
             )
 
     async def budget_counted(self, name: str, allowed: int) -> None:
-        # Seen before its pods, a budget is counted without them first.
+        # A controller that sees the budget before its pods counts it without them first.
         expected, healthy = await _pods(self.client, self.namespace)
         async with asyncio.timeout(60):
             while True:
@@ -149,7 +149,7 @@ class RealBackend:
 
 
 async def _pods(client: Client, namespace: str) -> tuple[int, int]:
-    """How many there are for a budget to count, and how many of them are ready."""
+    """The number of pods that a budget counts, and how many of them are ready."""
     pods = (await client.list(PODS, namespace, labels="app=a")).items
     conditions = [pod["status"].get("conditions", []) for pod in pods]
     ready = [
@@ -161,8 +161,8 @@ async def _pods(client: Client, namespace: str) -> tuple[int, int]:
 
 
 async def cached(client: Client, resource: Resource[Json], name: str, namespace: str) -> None:
-    """Return once the server's cache has the object as it is stored now: what is asked of an older
-    one is asked again of the present one."""
+    """Wait until the server's cache has the stored version of the object. If the cache is behind,
+    the server asks webhooks about the old version first, and then again."""
     found = await client.get(resource, name, namespace)
     version = {"resourceVersion": found["metadata"]["resourceVersion"]}
     await client.raw(resource.path(namespace, name), version)
@@ -186,7 +186,7 @@ async def real_backend(cluster: Cluster, namespace: str) -> AsyncGenerator[Backe
         backend = RealBackend(cluster, client, namespace, server, warnings)
         await client.create(NODES, {"metadata": {"name": backend.node}})
         with suppress(AlreadyExists):
-            await client.create(CRDS, widget_definition())
+            await client.create(CRDS, definition(WIDGETS))
         await _until_found(client, namespace)
         try:
             yield backend
@@ -195,8 +195,8 @@ async def real_backend(cluster: Cluster, namespace: str) -> AsyncGenerator[Backe
 
 
 async def _until_found(client: Client, namespace: str) -> None:
-    """Widgets are served, and the ConfigMap that every namespace gets is there: no test meets its
-    creation."""
+    """Wait until widgets are served, and the ConfigMap that every namespace gets is there: its
+    creation must not happen during a test."""
     async with asyncio.timeout(60):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Admission: who is asked, in which order, with what, and what an answer does."""
+"""Admission: which hooks are asked, in which order, with what, and what an answer does."""
 
 import asyncio
 import base64
@@ -16,7 +16,7 @@ ALL = ["CREATE", "UPDATE", "DELETE"]
 
 
 class Recorder:
-    """Hooks that note when they were asked, with what."""
+    """Hooks that record the requests they are asked about."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Json]] = []
@@ -108,7 +108,7 @@ async def test_validating_hooks_are_not_asked_after_a_mutating_denial(backend: B
     assert recorder.names == ["no"]
 
 
-async def test_what_each_operation_carries(backend: Backend) -> None:
+async def test_each_operation_sends_its_objects_to_the_hook(backend: Backend) -> None:
     recorder = Recorder()
     await backend.admit("v", "validating", ALL, ["widgets"], recorder.hook("v"))
     made = await backend.client.create(WIDGETS, widget("w", size=1), backend.namespace)
@@ -155,7 +155,7 @@ async def test_status_writes_are_asked_by_their_own_name(backend: Backend) -> No
     assert recorder.names == ["status", "main"]
 
 
-async def test_a_dry_run_is_asked_as_such(backend: Backend) -> None:
+async def test_the_hook_is_told_of_a_dry_run(backend: Backend) -> None:
     recorder = Recorder()
     await backend.admit("v", "validating", ALL, ["widgets"], recorder.hook("v"))
     await backend.client.create(WIDGETS, widget("w"), backend.namespace)
@@ -185,7 +185,7 @@ async def test_a_graceful_deletion_is_asked_at_each_request(backend: Backend) ->
     recorder = Recorder()
     await backend.admit("v", "validating", ["DELETE"], ["pods"], recorder.hook("v"))
     await backend.client.create(PODS, pod("p", node=backend.node), backend.namespace)
-    # One request may be asked about more than once: a hook must be able to answer it again.
+    # The server may ask about one request more than once: a hook must answer it again.
     for grace, was_terminating in ((30, False), (0, True)):
         recorder.asked.clear()
         await backend.client.delete(PODS, "p", backend.namespace, grace_period_seconds=grace)
@@ -230,7 +230,7 @@ async def test_a_change_during_the_admission_of_a_swap_conflicts(backend: Backen
     assert (await backend.client.get(WIDGETS, "w", backend.namespace))["spec"] == {"size": 3}
 
 
-async def test_a_hook_that_fails_refuses(backend: Backend) -> None:
+async def test_a_failing_hook_refuses_the_request(backend: Backend) -> None:
     async def broken(_: Json) -> Json:
         raise RuntimeError("broken on purpose")
 
@@ -241,7 +241,7 @@ async def test_a_hook_that_fails_refuses(backend: Backend) -> None:
     assert 'failed calling webhook "v.' in str(caught.value)
 
 
-async def test_warnings_reach_the_client(backend: Backend) -> None:
+async def test_warnings_of_a_hook_reach_the_client(backend: Backend) -> None:
     recorder = Recorder()
     answer = {"allowed": True, "warnings": ["think again"]}
     await backend.admit("v", "validating", ["CREATE"], ["widgets"], recorder.hook("v", answer))
@@ -249,7 +249,7 @@ async def test_warnings_reach_the_client(backend: Backend) -> None:
     assert backend.warnings == ["think again"]
 
 
-async def test_a_mutation_is_no_way_around_immutability(backend: Backend) -> None:
+async def test_a_hook_cannot_change_an_immutable_field(backend: Backend) -> None:
     recorder = Recorder()
     operations = [{"op": "replace", "path": "/metadata/name", "value": "other"}]
     encoded = base64.b64encode(json.dumps(operations).encode()).decode()
@@ -261,8 +261,8 @@ async def test_a_mutation_is_no_way_around_immutability(backend: Backend) -> Non
     assert caught.value.code in (400, 422)
 
 
-async def test_admissions_run_beside_each_other(backend: Backend) -> None:
-    """One that waits does not hold up another."""
+async def test_a_waiting_admission_does_not_hold_up_another(backend: Backend) -> None:
+    """A hook that waits does not hold up another request."""
     first_may_go = asyncio.Event()
 
     async def wait_for_second(request: Json) -> Json:
@@ -280,7 +280,7 @@ async def test_admissions_run_beside_each_other(backend: Backend) -> None:
     assert (await first)["metadata"]["name"] == "first"
 
 
-async def test_forbidden_is_possible_too(backend: Backend) -> None:
+async def test_a_hook_may_deny_with_403(backend: Backend) -> None:
     recorder = Recorder()
     answer = {"allowed": False, "status": {"code": 403, "reason": "Forbidden", "message": "no"}}
     await backend.admit("v", "validating", ["DELETE"], ["widgets"], recorder.hook("v", answer))

@@ -35,7 +35,7 @@ async def test_an_existing_name_is_refused(backend: Backend) -> None:
     assert str(caught.value) == 'configmaps "a" already exists'
 
 
-async def test_a_recreated_object_is_another_one(backend: Backend) -> None:
+async def test_a_recreated_object_has_another_uid(backend: Backend) -> None:
     first = await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     await backend.client.delete(CONFIGMAPS, "a", backend.namespace)
     second = await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
@@ -73,20 +73,20 @@ async def test_an_unknown_namespace_is_not_found(backend: Backend) -> None:
         await backend.client.create(CONFIGMAPS, configmap("a"), "no-such-place")
 
 
-async def test_another_kind_in_the_body_is_refused(backend: Backend) -> None:
+async def test_a_create_with_another_kind_in_the_body_is_refused(backend: Backend) -> None:
     body = configmap("a") | {"kind": "Secret"}
     with pytest.raises(BadRequest):
         await backend.client.create(CONFIGMAPS, body, backend.namespace)
 
 
-async def test_another_namespace_in_the_body_is_refused(backend: Backend) -> None:
+async def test_a_create_with_another_namespace_in_the_body_is_refused(backend: Backend) -> None:
     with pytest.raises(BadRequest, match="namespace of the provided object does not match"):
         await backend.client.create(
             CONFIGMAPS, configmap("a", namespace="elsewhere"), backend.namespace
         )
 
 
-async def test_what_is_not_there_is_not_found(backend: Backend) -> None:
+async def test_an_object_that_does_not_exist_is_not_found(backend: Backend) -> None:
     with pytest.raises(NotFound) as caught:
         await backend.client.get(CONFIGMAPS, "nothing", backend.namespace)
     assert str(caught.value) == 'configmaps "nothing" not found'

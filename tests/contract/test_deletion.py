@@ -60,7 +60,9 @@ async def test_a_second_deletion_of_a_held_object_changes_nothing(backend: Backe
     await backend.client.patch(WIDGETS, {"metadata": {"finalizers": []}}, "w", backend.namespace)
 
 
-async def test_no_finalizer_may_be_added_to_what_is_being_deleted(backend: Backend) -> None:
+async def test_no_finalizer_may_be_added_to_an_object_that_is_being_deleted(
+    backend: Backend,
+) -> None:
     await backend.client.create(
         CONFIGMAPS, configmap("a", finalizers=["x.io/a"]), backend.namespace
     )
@@ -80,7 +82,7 @@ async def test_a_pod_on_a_node_is_deleted_gracefully(backend: Backend) -> None:
     assert held["metadata"]["deletionGracePeriodSeconds"] == 30
     assert held["metadata"]["uid"] == made["metadata"]["uid"]
     assert held["metadata"]["generation"] == 2
-    # The kubelet's part: it ends the pod, then deletes the object without grace.
+    # As the kubelet does once the containers have ended: delete the object without grace.
     await backend.client.delete(PODS, "p", backend.namespace, grace_period_seconds=0)
     assert await gone(backend, PODS, "p")
 
@@ -125,7 +127,7 @@ async def test_a_pod_with_a_finalizer_stays_after_its_grace(backend: Backend) ->
     assert await gone(backend, PODS, "p")
 
 
-async def test_preconditions(backend: Backend) -> None:
+async def test_a_deletion_with_a_failed_precondition_conflicts(backend: Backend) -> None:
     made = (await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace))["metadata"]
     for wrong in (
         {"uid": "11111111-2222-3333-4444-555555555555"},
@@ -147,8 +149,10 @@ async def test_preconditions(backend: Backend) -> None:
 @pytest.mark.parametrize(
     ("policy", "finalizer"), [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")]
 )
-async def test_propagation_is_a_finalizer(backend: Backend, policy: str, finalizer: str) -> None:
-    # A finalizer of ours keeps the garbage collector from ending it before we look.
+async def test_the_propagation_policy_sets_a_finalizer(
+    backend: Backend, policy: str, finalizer: str
+) -> None:
+    # A finalizer of the test keeps the garbage collector from removing the object too early.
     body = deployment("d", 0)
     body["metadata"]["finalizers"] = ["x.io/a"]
     await backend.client.create(DEPLOYMENTS, body, backend.namespace)

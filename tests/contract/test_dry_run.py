@@ -1,4 +1,4 @@
-"""Dry runs answer as if, and store nothing."""
+"""Dry runs answer as real requests do, and store nothing."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.contract.backends import Backend
 from tests.support.objects import CONFIGMAPS, PODS, configmap, pod
 
 
-async def test_create(backend: Backend) -> None:
+async def test_a_dry_run_of_a_create_answers_and_stores_nothing(backend: Backend) -> None:
     made = await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace, dry_run=True)
     assert made["metadata"]["uid"]
     assert "resourceVersion" not in made["metadata"]
@@ -16,13 +16,13 @@ async def test_create(backend: Backend) -> None:
         await backend.client.get(CONFIGMAPS, "a", backend.namespace)
 
 
-async def test_create_of_what_exists_is_refused(backend: Backend) -> None:
+async def test_a_dry_run_of_a_create_refuses_an_existing_name(backend: Backend) -> None:
     await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     with pytest.raises(AlreadyExists):
         await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace, dry_run=True)
 
 
-async def test_update(backend: Backend) -> None:
+async def test_a_dry_run_of_an_update_answers_and_stores_nothing(backend: Backend) -> None:
     made = await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     body = made | {"data": {"k": "v"}}
     updated = await backend.client.update(CONFIGMAPS, body, "a", backend.namespace, dry_run=True)
@@ -30,7 +30,7 @@ async def test_update(backend: Backend) -> None:
     assert await backend.client.get(CONFIGMAPS, "a", backend.namespace) == made
 
 
-async def test_a_stale_update_conflicts(backend: Backend) -> None:
+async def test_a_dry_run_of_a_stale_update_conflicts(backend: Backend) -> None:
     made = await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     await backend.client.patch(CONFIGMAPS, {"data": {"k": "v"}}, "a", backend.namespace)
     with pytest.raises(Conflict):
@@ -40,7 +40,9 @@ async def test_a_stale_update_conflicts(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("kind", list(PatchType), ids=lambda kind: kind.name.lower())
-async def test_patch(backend: Backend, kind: PatchType) -> None:
+async def test_a_dry_run_of_a_patch_answers_and_stores_nothing(
+    backend: Backend, kind: PatchType
+) -> None:
     made = await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     body: object = configmap("a", {"k": "v"})
     if kind is PatchType.JSON:
@@ -52,20 +54,22 @@ async def test_patch(backend: Backend, kind: PatchType) -> None:
     assert await backend.client.get(CONFIGMAPS, "a", backend.namespace) == made
 
 
-async def test_delete(backend: Backend) -> None:
+async def test_a_dry_run_of_a_delete_stores_nothing(backend: Backend) -> None:
     made = await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     await backend.client.delete(CONFIGMAPS, "a", backend.namespace, dry_run=True)
     assert await backend.client.get(CONFIGMAPS, "a", backend.namespace) == made
 
 
-async def test_graceful_delete_and_evict(backend: Backend) -> None:
+async def test_dry_runs_of_a_graceful_delete_and_an_eviction_store_nothing(
+    backend: Backend,
+) -> None:
     made = await backend.client.create(PODS, pod("p", node=backend.node), backend.namespace)
     await backend.client.delete(PODS, "p", backend.namespace, dry_run=True)
     await backend.client.evict(PODS, "p", backend.namespace, dry_run=True)
     assert await backend.client.get(PODS, "p", backend.namespace) == made
 
 
-async def test_no_event_is_seen(backend: Backend) -> None:
+async def test_a_dry_run_sends_no_watch_event(backend: Backend) -> None:
     listed = await backend.client.list(CONFIGMAPS, backend.namespace)
     async with backend.client.watch(
         CONFIGMAPS, backend.namespace, resource_version=listed.resource_version

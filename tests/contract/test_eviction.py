@@ -40,7 +40,7 @@ async def budget(backend: Backend, name: str, allowed: int, **spec: object) -> N
     await backend.budget_counted(name, allowed)
 
 
-async def test_without_a_budget_the_pod_goes(backend: Backend) -> None:
+async def test_a_pod_without_a_budget_is_evicted(backend: Backend) -> None:
     await running(backend, "p")
     await backend.client.evict(PODS, "p", backend.namespace)
     found = await backend.client.get(PODS, "p", backend.namespace)
@@ -49,7 +49,9 @@ async def test_without_a_budget_the_pod_goes(backend: Backend) -> None:
     assert (condition["status"], condition["reason"]) == ("True", "EvictionByEvictionAPI")
 
 
-async def test_grace_and_preconditions_are_those_of_the_request(backend: Backend) -> None:
+async def test_the_grace_and_preconditions_of_an_eviction_are_those_of_the_request(
+    backend: Backend,
+) -> None:
     made = await running(backend, "p")
     with pytest.raises(Conflict):
         await backend.client.evict(
@@ -62,12 +64,12 @@ async def test_grace_and_preconditions_are_those_of_the_request(backend: Backend
     assert found["metadata"]["deletionGracePeriodSeconds"] == 7
 
 
-async def test_an_unknown_pod_is_not_found(backend: Backend) -> None:
+async def test_the_eviction_of_an_unknown_pod_is_not_found(backend: Backend) -> None:
     with pytest.raises(NotFound, match='pods "p" not found'):
         await backend.client.evict(PODS, "p", backend.namespace)
 
 
-async def test_another_name_in_the_body_is_refused(backend: Backend) -> None:
+async def test_an_eviction_with_another_name_in_the_body_is_refused(backend: Backend) -> None:
     await running(backend, "p")
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "q"}}
     with pytest.raises(BadRequest, match="name in URL does not match name in Eviction object"):
@@ -80,7 +82,7 @@ async def test_an_eviction_cannot_be_read(backend: Backend) -> None:
         await backend.client.get(PODS, "p", backend.namespace, subresource="eviction")
 
 
-async def test_a_spent_budget_denies(backend: Backend) -> None:
+async def test_a_spent_budget_denies_an_eviction(backend: Backend) -> None:
     await running(backend, "p")
     await budget(backend, "b", allowed=0, minAvailable=1)
     with pytest.raises(TooManyRequests) as caught:
@@ -93,7 +95,7 @@ async def test_a_spent_budget_denies(backend: Backend) -> None:
     ]
 
 
-async def test_an_open_budget_is_spent(backend: Backend) -> None:
+async def test_an_eviction_spends_an_open_budget(backend: Backend) -> None:
     await running(backend, "p")
     await running(backend, "q")
     await budget(backend, "b", allowed=1, minAvailable=1)
@@ -105,7 +107,9 @@ async def test_an_open_budget_is_spent(backend: Backend) -> None:
     ] == 0
 
 
-async def test_a_dry_run_asks_the_budget_and_spends_nothing(backend: Backend) -> None:
+async def test_a_dry_run_of_an_eviction_asks_the_budget_and_spends_nothing(
+    backend: Backend,
+) -> None:
     await running(backend, "p")
     await running(backend, "q")
     await budget(backend, "b", allowed=1, minAvailable=1)

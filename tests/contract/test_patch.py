@@ -30,7 +30,7 @@ MERGE_CASES: list[tuple[str, Json, Json]] = [
     ("patch", "data"), [case[1:] for case in MERGE_CASES], ids=[case[0] for case in MERGE_CASES]
 )
 @pytest.mark.parametrize("kind", [PatchType.MERGE, PatchType.STRATEGIC], ids=["merge", "strategic"])
-async def test_maps_are_merged(
+async def test_merge_and_strategic_patches_merge_maps(
     backend: Backend, kind: PatchType, patch: Json, data: dict[str, str]
 ) -> None:
     await backend.client.create(CONFIGMAPS, configmap("a", {"a": "1", "b": "2"}), backend.namespace)
@@ -74,7 +74,9 @@ JSON_CASES: list[tuple[str, list[Json], Json]] = [
 @pytest.mark.parametrize(
     ("patch", "spec"), [case[1:] for case in JSON_CASES], ids=[case[0] for case in JSON_CASES]
 )
-async def test_json_patch(backend: Backend, patch: list[Json], spec: Json) -> None:
+async def test_a_json_patch_applies_its_operations(
+    backend: Backend, patch: list[Json], spec: Json
+) -> None:
     body = widget("w") | {"spec": {"list": [1, 2]}}
     await backend.client.create(WIDGETS, body, backend.namespace)
     patched = await backend.client.patch(
@@ -147,7 +149,7 @@ async def test_a_strategic_patch_can_delete_and_replace(backend: Backend) -> Non
     await backend.client.patch(PODS, {"metadata": {"finalizers": None}}, "p", backend.namespace)
 
 
-async def test_custom_resources_know_no_strategic_patch(backend: Backend) -> None:
+async def test_a_strategic_patch_of_a_custom_resource_is_refused(backend: Backend) -> None:
     await backend.client.create(WIDGETS, widget("w"), backend.namespace)
     with pytest.raises(ApiError) as caught:
         await backend.client.patch(
@@ -182,7 +184,7 @@ async def test_a_patch_that_changes_nothing_stores_nothing(backend: Backend) -> 
     assert same["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-async def test_a_patch_of_nothing_is_not_found(backend: Backend) -> None:
+async def test_a_patch_of_an_unknown_object_is_not_found(backend: Backend) -> None:
     with pytest.raises(NotFound):
         await backend.client.patch(CONFIGMAPS, {"data": {}}, "a", backend.namespace)
 
@@ -269,8 +271,8 @@ async def test_an_update_takes_over_what_it_changes(backend: Backend) -> None:
         await apply(backend, {"k": "3"}, "one")
 
 
-async def test_managers_may_share_a_field_they_agree_on(backend: Backend) -> None:
+async def test_managers_that_apply_the_same_value_share_the_field(backend: Backend) -> None:
     await apply(backend, {"k": "1"}, "one")
     await apply(backend, {"k": "1"}, "two")
-    # One lets go of it; the other still holds it.
+    # One manager gives the field up; the other still owns it.
     assert (await apply(backend, {}, "one"))["data"] == {"k": "1"}

@@ -34,7 +34,9 @@ def names(items: list[Json]) -> list[str]:
 
 
 @pytest.mark.parametrize(("selector", "expected"), LABEL_CASES, ids=[c[0] for c in LABEL_CASES])
-async def test_label_selectors(backend: Backend, selector: str, expected: list[str]) -> None:
+async def test_a_label_selector_lists_the_matching_objects(
+    backend: Backend, selector: str, expected: list[str]
+) -> None:
     for name, labels in LABELS.items():
         await backend.client.create(
             CONFIGMAPS, configmap(name, labels={"mine": "yes", **labels}), backend.namespace
@@ -44,15 +46,15 @@ async def test_label_selectors(backend: Backend, selector: str, expected: list[s
 
 
 @pytest.mark.parametrize("selector", ["=", "a in b", "a=b,,c", "-bad-=x", "a in (b"])
-async def test_malformed_label_selectors(backend: Backend, selector: str) -> None:
+async def test_a_malformed_label_selector_is_refused(backend: Backend, selector: str) -> None:
     with pytest.raises(BadRequest):
         await backend.client.list(CONFIGMAPS, backend.namespace, labels=selector)
 
 
-async def test_field_selectors(backend: Backend) -> None:
+async def test_a_field_selector_lists_the_matching_pods(backend: Backend) -> None:
     for name, node in (("a", backend.node), ("b", backend.node), ("c", "")):
         body = pod(name, node=node) if node else pod(name, labels={"x": "y"})
-        if not node:  # keeps the scheduler away from it
+        if not node:  # the scheduler must not assign one
             body["spec"]["schedulerName"] = "nobody"
         await backend.client.create(PODS, body, backend.namespace)
     for selector, expected in (
@@ -68,12 +70,12 @@ async def test_field_selectors(backend: Backend) -> None:
         assert names(found.items) == expected, selector
 
 
-async def test_an_unknown_field_is_refused(backend: Backend) -> None:
+async def test_a_selector_on_an_unknown_field_is_refused(backend: Backend) -> None:
     with pytest.raises(BadRequest, match=r"field label not supported: spec\.mood"):
         await backend.client.list(PODS, backend.namespace, fields="spec.mood=good")
 
 
-async def test_pages_are_one_moment(backend: Backend) -> None:
+async def test_all_pages_of_a_list_show_the_same_moment(backend: Backend) -> None:
     for n in range(5):
         await backend.client.create(
             CONFIGMAPS, configmap(f"c{n}", labels={"mine": "yes"}), backend.namespace

@@ -54,7 +54,7 @@ async def test_a_stale_update_conflicts(backend: Backend) -> None:
     assert (await backend.client.get(CONFIGMAPS, "a", backend.namespace))["data"] == {"k": "first"}
 
 
-async def test_of_many_writers_with_one_version_one_wins(backend: Backend) -> None:
+async def test_of_many_updates_with_one_version_one_succeeds(backend: Backend) -> None:
     made = await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     writes = [
         backend.client.update(CONFIGMAPS, made | {"data": {"k": str(n)}}, "a", backend.namespace)
@@ -75,7 +75,7 @@ async def test_without_a_version_a_built_in_object_is_overwritten(backend: Backe
 
 
 @pytest.mark.parametrize("kind", ["widget", "budget"])
-async def test_some_kinds_insist_on_a_version(backend: Backend, kind: str) -> None:
+async def test_updates_of_some_kinds_need_a_version(backend: Backend, kind: str) -> None:
     resource, body = (WIDGETS, widget("x")) if kind == "widget" else (PDBS, budget("x"))
     await backend.client.create(resource, body, backend.namespace)
     with pytest.raises(Invalid) as caught:
@@ -84,20 +84,20 @@ async def test_some_kinds_insist_on_a_version(backend: Backend, kind: str) -> No
     assert "must be specified for an update" in str(caught.value)
 
 
-async def test_an_update_of_nothing_is_not_found(backend: Backend) -> None:
+async def test_an_update_of_an_unknown_object_is_not_found(backend: Backend) -> None:
     with pytest.raises(NotFound):
         await backend.client.update(
             CONFIGMAPS, configmap("a", resourceVersion="1"), "a", backend.namespace
         )
 
 
-async def test_another_name_in_the_body_is_refused(backend: Backend) -> None:
+async def test_an_update_with_another_name_in_the_body_is_refused(backend: Backend) -> None:
     await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     with pytest.raises(BadRequest):
         await backend.client.update(CONFIGMAPS, configmap("b"), "a", backend.namespace)
 
 
-async def test_another_uid_in_the_body_conflicts(backend: Backend) -> None:
+async def test_an_update_with_another_uid_in_the_body_conflicts(backend: Backend) -> None:
     await backend.client.create(CONFIGMAPS, configmap("a"), backend.namespace)
     other = configmap("a", uid="11111111-2222-3333-4444-555555555555")
     with pytest.raises(Conflict, match="Precondition failed: UID in precondition"):
@@ -130,7 +130,7 @@ async def test_generation_counts_changes_of_the_spec(
     assert updated["metadata"]["generation"] == generation
 
 
-async def test_generation_of_a_deployment_and_a_pod(backend: Backend) -> None:
+async def test_generation_counts_spec_changes_of_a_deployment_and_a_pod(backend: Backend) -> None:
     made = await backend.client.create(DEPLOYMENTS, deployment("d", 0), backend.namespace)
     assert made["metadata"]["generation"] == 1
     scaled = await backend.client.patch(
@@ -205,7 +205,7 @@ async def test_status_writes_of_a_budget_store_metadata(backend: Backend) -> Non
     assert updated["metadata"]["generation"] == made["metadata"]["generation"]
 
 
-async def test_status_conflicts_like_any_write(backend: Backend) -> None:
+async def test_a_stale_status_write_conflicts(backend: Backend) -> None:
     made = await backend.client.create(WIDGETS, widget("w"), backend.namespace)
     first = made | {"status": {"n": 1}}
     await backend.client.update(WIDGETS, first, "w", backend.namespace, subresource="status")

@@ -60,7 +60,7 @@ async def test_events_come_in_the_order_of_their_versions(backend: Backend) -> N
     assert versions == sorted(set(versions))
 
 
-async def test_two_watches_see_the_same(backend: Backend) -> None:
+async def test_two_watches_see_the_same_events(backend: Backend) -> None:
     async with watching(backend) as first, watching(backend) as second:
         await asyncio.gather(*(create(backend, f"c{n}") for n in range(10)))
         one, two = await take(first, 10), await take(second, 10)
@@ -95,7 +95,7 @@ async def test_a_deletion_carries_the_last_state_and_its_own_version(backend: Ba
 
 
 async def test_a_list_and_a_watch_from_it_have_no_gap(backend: Backend) -> None:
-    """Whatever is created around a list is in the list or in the watch, and not in both."""
+    """An object that is created around a list is in the list or in the watch, never in both."""
     creating = asyncio.gather(*(create(backend, f"c{n}") for n in range(30)))
     listed = await backend.client.list(CONFIGMAPS, backend.namespace)
     names = [item["metadata"]["name"] for item in listed.items]
@@ -157,7 +157,7 @@ async def test_the_server_ends_a_watch_after_its_time(backend: Backend) -> None:
             assert event.type == BOOKMARK
 
 
-async def test_an_expired_version_is_gone(backend: Backend) -> None:
+async def test_a_watch_from_an_expired_version_is_gone(backend: Backend) -> None:
     made = await create(backend, "a")
     for name in ("b", "c"):
         await create(backend, name)
@@ -178,7 +178,7 @@ async def test_a_watch_goes_on_after_expiry_of_what_it_has_seen(backend: Backend
         assert summary(await take(events, 1)) == [("ADDED", "b")]
 
 
-async def test_an_expired_page_is_gone(backend: Backend) -> None:
+async def test_the_next_page_of_an_expired_list_is_gone(backend: Backend) -> None:
     for name in ("a", "b", "c"):
         await create(backend, name)
     pages = backend.client.pages(CONFIGMAPS, backend.namespace, limit=1)
@@ -190,7 +190,7 @@ async def test_an_expired_page_is_gone(backend: Backend) -> None:
         await anext(pages)
 
 
-async def test_a_malformed_version_is_refused(backend: Backend) -> None:
+async def test_a_watch_from_a_malformed_version_is_refused(backend: Backend) -> None:
     with pytest.raises(ApiError, match='Invalid value: "not-a-number"'):
         async with watching(backend, resource_version="not-a-number") as events:
             await take(events, 1)

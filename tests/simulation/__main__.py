@@ -1,4 +1,4 @@
-"""`python -m tests.simulation --seeds N`: as many runs as asked."""
+"""`python -m tests.simulation --seeds N`: run the simulation with many seeds."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ EVERY = 20
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1000, help="how many (default: %(default)s)")
-    parser.add_argument("--start", type=int, default=0, help="the first one")
+    parser.add_argument("--start", type=int, default=0, help="the first (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     seeds = range(options.start, options.start + options.seeds)

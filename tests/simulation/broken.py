@@ -1,8 +1,8 @@
-"""Rules of the design, each broken on purpose: with any of them the simulation must fail.
+"""Rules of the gate and the recount, each broken on purpose: the simulation must notice every one.
 
-Two rules stand in for one another, and it takes both to be broken: a new leader lists pods afresh,
-and no recount is made from a store that is older than an earlier recount's. Leaders that exclude
-one another need only the first, several at once only the second.
+Two rules back each other up, so both must be broken at once: a new leader lists pods afresh, and no
+recount uses a store that is older than that of an earlier recount. If only one leader recounts at a
+time, the first rule is enough; if several do, the second.
 """
 
 import asyncio
@@ -23,8 +23,7 @@ from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.pod import Pod
 from intact.model.pub import LedgerRecord, PodUnavailableBudget
-from intact.operator.pub import commits, gate
-from intact.operator.pub import recount as recounter
+from intact.operator.pub import commits, gate, recount
 from intact.operator.pub.controller import PubController
 from tests.simulation.scenario import STALE, Scenario, scenario
 
@@ -35,7 +34,7 @@ Break = Callable[[pytest.MonkeyPatch], None]
 class Rule:
     broken: Break
     make: Callable[[int], Scenario] = scenario
-    """Where it matters most."""
+    """The scenarios in which the rule matters most."""
 
 
 def stale(seed: int) -> Scenario:
@@ -46,7 +45,7 @@ def stale(seed: int) -> Scenario:
 
 
 def asleep(seed: int) -> Scenario:
-    """Pods take longer to start, and their watches to tell of it, than a record lives."""
+    """Pods take longer to start, and watches take longer to report it, than a record lives."""
     made = scenario(seed)
     paces = replace(made.paces, deletions=1, deaths=1000, failures=None)
     weather = replace(STALE, pod_lags=(80,), storms=0)
@@ -68,11 +67,11 @@ def _not_recorded(reason: Reason) -> Break:
 
 def _from_any_store(patch: pytest.MonkeyPatch) -> None:
     """Recounts also from a store that is older than an earlier recount's."""
-    patch.setattr(recounter, "is_current", lambda _budget, _seen: True)
+    patch.setattr(recount, "is_current", lambda _budget, _seen: True)
 
 
-def everybody_recounts(patch: pytest.MonkeyPatch) -> None:
-    """The leader is not the only one who clears the ledger."""
+def all_operators_recount(patch: pytest.MonkeyPatch) -> None:
+    """Every operator recounts and clears the ledger, not only the leader."""
     run = PubController.run
 
     async def run_and_lead(self: PubController) -> None:
@@ -84,8 +83,8 @@ def everybody_recounts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PubController, "run", run_and_lead)
 
 
-def _everybody_recounts_from_any_store(patch: pytest.MonkeyPatch) -> None:
-    everybody_recounts(patch)
+def _all_operators_recount_from_any_store(patch: pytest.MonkeyPatch) -> None:
+    all_operators_recount(patch)
     _from_any_store(patch)
 
 
@@ -95,7 +94,7 @@ def _a_new_leader_trusts_its_store(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unknown_pods_are_gone(patch: pytest.MonkeyPatch) -> None:
-    """A record is cleared if its pod is not in the store, however old the store is."""
+    """A recount clears a record if its pod is not in the store, however old the store is."""
 
     def careless(
         records: Mapping[str, LedgerRecord],
@@ -109,12 +108,12 @@ def _unknown_pods_are_gone(patch: pytest.MonkeyPatch) -> None:
     def is_not_before_the_last_recount(budget: PodUnavailableBudget, seen: str) -> bool:
         return seen.isdigit() and int(seen) >= int(budget.status.ledger.seen or 0)
 
-    patch.setattr(recounter, "unseen", careless)
-    patch.setattr(recounter, "is_current", is_not_before_the_last_recount)
+    patch.setattr(recount, "unseen", careless)
+    patch.setattr(recount, "is_current", is_not_before_the_last_recount)
 
 
 def _time_alone_clears(patch: pytest.MonkeyPatch) -> None:
-    """A record that has outlived its time is cleared without another look at its pod."""
+    """A recount clears an expired record without looking at its pod again."""
 
     def hasty(
         records: Mapping[str, LedgerRecord],
@@ -125,11 +124,11 @@ def _time_alone_clears(patch: pytest.MonkeyPatch) -> None:
     ) -> tuple[dict[str, LedgerRecord], list[str]]:
         return unseen(records, find, seen, now)
 
-    patch.setattr(recounter, "unseen", hasty)
+    patch.setattr(recount, "unseen", hasty)
 
 
 def _nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
-    """A status is stored whatever was stored since it was read: the last writer wins."""
+    """A status write does not compare versions: the last writer wins."""
     update = Client.update
 
     async def overwrite(self: Client, resource: Any, body: Any, *args: Any, **kwargs: Any) -> Any:
@@ -147,7 +146,7 @@ def _nothing_is_compared(patch: pytest.MonkeyPatch) -> None:
 
 
 def _pods_are_their_names(patch: pytest.MonkeyPatch) -> None:
-    """Records by name: a pod that comes back is taken for the one before."""
+    """Records are by name: a pod that comes back is taken for the one before."""
     put, subject = Store.put, gate._subject
 
     def put_by_name(self: Store[Any], obj: Any) -> None:
@@ -167,7 +166,7 @@ def _pods_are_their_names(patch: pytest.MonkeyPatch) -> None:
 BROKEN: dict[str, Rule] = {
     "surplus is not recorded": Rule(_not_recorded(Reason.SURPLUS)),
     "a pod of a broken group is not recorded": Rule(_not_recorded(Reason.GROUP_UNAVAILABLE)),
-    "everybody recounts, from any store": Rule(_everybody_recounts_from_any_store),
+    "all operators recount, from any store": Rule(_all_operators_recount_from_any_store),
     "pods that the store does not know are gone": Rule(_unknown_pods_are_gone, stale),
     "nothing is compared": Rule(_nothing_is_compared),
     "records by name": Rule(_pods_are_their_names),

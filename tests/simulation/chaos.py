@@ -1,20 +1,20 @@
-"""What happens to the replicas: deaths, and trouble with their watches."""
+"""What happens to the operators: deaths, and trouble with their watches."""
 
 import asyncio
 
 from tests.simulation.network import watches_of
-from tests.simulation.replicas import Service
+from tests.simulation.operators import Service
 from tests.simulation.world import World
 
 
-async def kill_replicas(world: World, service: Service, pause: float) -> None:
-    """Each that dies is replaced after a while; sometimes none is left meanwhile."""
+async def kill_operators(world: World, service: Service, pause: float) -> None:
+    """A dead operator is replaced after a while; sometimes none is left until then."""
     rng = world.rng("deaths")
     async with asyncio.TaskGroup() as group:
         while True:
             await asyncio.sleep(rng.expovariate(1 / pause))
             alive = service.alive
-            leaders = [replica for replica in alive if replica.election.leads]
+            leaders = [operator for operator in alive if operator.election.leads]
             if leaders and rng.random() < 0.6:
                 alive = leaders
             if alive:

@@ -1,4 +1,4 @@
-"""The rest of the cluster: controllers that make pods, and kubelets that run them."""
+"""The rest of the cluster: workload controllers that create pods, and kubelets that run them."""
 
 import asyncio
 from contextlib import suppress
@@ -29,7 +29,7 @@ class Cluster:
         world.truth.on_pod = self._pod_changed
 
     async def set_up(self) -> None:
-        """All pods are there and ready, then the budgets are made."""
+        """Create the workloads, wait until all pods are ready, then create the budgets."""
         world = self._world
         await self._client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         for plan in world.scenario.workloads:
@@ -107,7 +107,7 @@ class Cluster:
                         PODS, meta["name"], NAMESPACE, grace_period_seconds=0, uid=meta["uid"]
                     )
                 except KubeError:
-                    await asyncio.sleep(0.2)  # another policy refuses; the event comes again
+                    await asyncio.sleep(0.2)  # another webhook refused: try again
                     self._controllers[plan.name].set()
 
     async def _create_pod(self, plan: WorkloadPlan, name: str, group: str | None) -> None:
@@ -166,7 +166,7 @@ class Cluster:
         del self._kubelets[uid]
 
     async def set_running(self, name: str, uid: str, image: str, number: int) -> None:
-        """Some runtimes show images by name, some by ID."""
+        """Some container runtimes show images by name, some by ID."""
         shown = self._rng.choice((image, image, image_id(image)))
         container = {
             "name": "main",
@@ -187,7 +187,7 @@ class Cluster:
     async def _write(self, name: str, uid: str, status: Json) -> None:
         if self._world.pod(name, uid):
             body = {"metadata": {"uid": uid}, "status": status}
-            with suppress(NotFound, Conflict):  # it went, or is another one now
+            with suppress(NotFound, Conflict):  # the pod is gone, or another pod has its name
                 await self._client.patch(PODS, body, name, NAMESPACE, subresource="status")
 
 

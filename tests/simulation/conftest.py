@@ -1,4 +1,4 @@
-"""How many runs, or which one."""
+"""The option to replay one seed, and quiet runs."""
 
 import gc
 import logging
@@ -13,8 +13,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
-    """What replicas log about their troubles is of no use by the thousand. And each run collects
-    its garbage, which must not cost a look at everything else that is there."""
+    """No log lines of operators in trouble, of which there are thousands. Each run collects its
+    garbage: freezing keeps that from looking at all that was imported."""
     logging.disable(logging.ERROR)
     gc.freeze()
     yield

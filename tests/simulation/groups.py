@@ -1,6 +1,6 @@
 """Native budgets in groups under one seeded course of events: gates whose stores lag, leaders that
 change, evictors, a stock controller that writes its own numbers, pods that come back under their
-names. Nothing fails by itself: whatever is down was evicted."""
+names. No pod fails: a group that is down was evicted."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ WATCHED = ("pods", "poddisruptionbudgets")
 
 
 class TooManyDown(AssertionError):
-    """More groups were down at one moment than the budget lets."""
+    """More groups were down at one moment than the budget allows."""
 
 
 @dataclass
@@ -131,7 +131,7 @@ class Course:
         )
 
     async def _lead(self) -> None:
-        """One leads for a while, then another; what the first has sent may still arrive."""
+        """Controllers lead in turn. Requests of the last leader may still arrive later."""
         while True:
             task = asyncio.create_task(self.controllers[self.leader].lead())
             self.leaders += 1
@@ -143,7 +143,7 @@ class Course:
             self.leader = (self.leader + 1) % CONTROLLERS
 
     async def _keep(self, wanted: tuple[str, str]) -> None:
-        """A StatefulSet's pod and its kubelet: gone, it comes back under its name."""
+        """A pod of a StatefulSet and its kubelet: once gone, it comes back under its name."""
         name, group = wanted
         while True:
             body = pod(name, node="n", labels={"app": "a", "group": group})
@@ -179,7 +179,7 @@ class Course:
                 self.allowed += 1
 
     async def _stock(self) -> None:
-        """Its numbers are in pods, and it forgets what it has seen to go."""
+        """It writes numbers of pods, and clears disruptedPods."""
         stock = Client(self.api.as_user("kube-controller-manager"), field_manager="kcm")
         while True:
             await asyncio.sleep(self.rng.uniform(0, 1.0))

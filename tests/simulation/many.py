@@ -14,15 +14,15 @@ Make = Callable[[int], Scenario]
 def simulate_all(
     seeds: Iterable[int], make: Make = scenario, processes: int = 2
 ) -> Iterator[Outcome | str]:
-    """The outcomes as they come; of a run that failed, what it says."""
+    """The outcomes as they come; for a run that failed, its message."""
     jobs = [(seed, make) for seed in seeds]
     with get_context("spawn").Pool(processes, _begin) as pool:
         yield from pool.imap_unordered(_attempt, jobs)
 
 
 def _begin() -> None:
-    # What replicas log about their troubles is of no use by the thousand, and each run collects its
-    # garbage, which must not cost a look at all that was imported.
+    # No log lines of operators in trouble, of which there are thousands. Each run collects its
+    # garbage: freezing keeps that from looking at all that was imported.
     logging.disable(logging.ERROR)
     gc.freeze()
 

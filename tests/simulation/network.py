@@ -1,4 +1,4 @@
-"""One replica's way to the API server: slow, lossy, and cut when the replica dies."""
+"""The network between one operator and the API server: slow, lossy, and cut when it dies."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ _SLOWEST = 4.0
 
 
 class Network:
-    """What was sent goes its own way: it may be carried out after its sender has died."""
+    """A request that was sent may be carried out after its sender has died."""
 
     def __init__(
         self, api: MemoryApi, name: str, rng: random.Random, weather: Callable[[], Weather]
@@ -43,7 +43,7 @@ class Network:
     def _arrived(self, number: int, task: asyncio.Task[Response]) -> None:
         del self._under_way[number]
         if not task.cancelled():
-            task.exception()  # nobody may be left to look at it
+            task.exception()  # its sender may be dead: asyncio must not warn of it
 
     async def _deliver(self, request: Request) -> Response:
         await self._travel()
@@ -73,12 +73,12 @@ class Network:
 
     def _check(self) -> None:
         if self._cut:
-            raise Unreachable("this replica is dead", sent=False)
+            raise Unreachable("this operator is dead", sent=False)
 
     async def close(self) -> None:
         """Nothing to close."""
 
 
 def watches_of(name: str, plural: str = "") -> Callable[[Request], bool]:
-    """Which watches are a replica's, of one resource or of all."""
+    """Whether a request is a watch of this operator, on one resource or on any."""
     return lambda request: request.query.get("client") == name and request.path.endswith(plural)

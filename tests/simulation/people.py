@@ -1,4 +1,4 @@
-"""Whoever disrupts pods: drains, deletions, in-place updates, marks; and failures by themselves."""
+"""Users who disrupt pods by drains, deletions, in-place updates and labels; and failures."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from contextlib import suppress
 from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX
 from intact.kube.client import PatchType
 from intact.kube.errors import KubeError
-from tests.simulation.cluster import FIRST_IMAGE, NODES, Cluster
+from tests.simulation.cluster import FIRST_IMAGE, Cluster
 from tests.simulation.truth import NAMESPACE, image_of, is_ready, is_terminating
 from tests.simulation.world import World
 from tests.support.objects import PODS, Json
@@ -18,12 +18,12 @@ _MARK = f"{UNAVAILABLE_LABEL_PREFIX}test"
 class People:
     def __init__(self, world: World, cluster: Cluster) -> None:
         self.draining: dict[str, None] = {}
-        """Nodes whose drain has begun and not ended."""
+        """Nodes that are being drained."""
         self._world = world
         self._cluster = cluster
 
     async def drain(self, node: str, after: float) -> None:
-        """As kubectl: every pod that is on the node now, again and again until it is gone."""
+        """As kubectl does: evict every pod that is on the node now, repeatedly until it is gone."""
         rng = self._world.rng(f"drain {node}")
         await asyncio.sleep(after)
         self.draining[node] = None
@@ -59,7 +59,7 @@ class People:
             uid = rng.choice(("", "", "", meta["uid"], "another"))
             version = rng.choice(("", "", "", meta["resourceVersion"]))
             dry_run = rng.random() < 0.1
-            self._world.trace.note(f"somebody deletes {meta['name']}")
+            self._world.trace.note(f"a user deletes {meta['name']}")
             with suppress(KubeError):
                 await self._world.user.delete(
                     PODS,
@@ -72,7 +72,7 @@ class People:
                 )
 
     async def update_pods(self, pause: float) -> None:
-        """In place: a new image, sometimes two in a row, sometimes back to what ran before."""
+        """In place: a new image, sometimes a second one, sometimes the one that ran before."""
         rng = self._world.rng("updater")
         number = 1
         name, image, back = "", FIRST_IMAGE, FIRST_IMAGE
@@ -88,13 +88,13 @@ class People:
             else:
                 image = rng.choice((back, f"{FIRST_IMAGE[:-1]}{number}-again"))
             change = [{"op": "replace", "path": "/spec/containers/0/image", "value": image}]
-            self._world.trace.note(f"somebody updates {name} to {image}")
+            self._world.trace.note(f"a user updates {name} to {image}")
             with suppress(KubeError):
                 await self._world.user.patch(PODS, change, name, NAMESPACE, type=PatchType.JSON)
                 self._world.trace.count("updates")
 
     async def mark_pods(self, pause: float) -> None:
-        """Take a pod out of service by its label, and put it back."""
+        """Take a pod out of service by a label, and put it back."""
         rng = self._world.rng("marker")
         while True:
             await asyncio.sleep(rng.expovariate(1 / pause))
@@ -102,7 +102,7 @@ class People:
             if pod is None:
                 continue
             name = pod["metadata"]["name"]
-            self._world.trace.note(f"somebody marks {name}")
+            self._world.trace.note(f"a user marks {name}")
             try:
                 await self._mark(name, "")
             except KubeError:
@@ -148,7 +148,7 @@ class People:
         await self.recover(meta, crash=rng.random() < 0.5)
 
     async def recover(self, meta: Json, *, crash: bool = False) -> None:
-        """Ready again, as the same container or as another one of the same image."""
+        """Make a pod ready again, with the same container or a new one of the same image."""
         name, uid = meta["name"], meta["uid"]
         pod = self._world.pod(name, uid)
         if pod is None or is_terminating(pod) or uid in self._world.truth.restarting:
@@ -166,6 +166,3 @@ class People:
 
 def _some(rng: random.Random, pods: list[Json]) -> Json | None:
     return rng.choice(pods) if pods else None
-
-
-__all__ = ["NODES", "People"]

@@ -1,4 +1,4 @@
-"""What one seed stands for: workloads, budgets, weather."""
+"""What one seed stands for: workloads, budgets, and how bad the network is."""
 
 import random
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ GROUP_KEY = "shard"
 class WorkloadPlan:
     name: str
     kind: str
-    """StatefulSet: pods come back under their names; ReplicaSet: under new ones, and earlier."""
+    """The pods of a StatefulSet come back under their names, those of a ReplicaSet under new names
+    and earlier."""
     app: str
     groups: tuple[str | None, ...]
     """The group of each replica."""
@@ -24,15 +25,15 @@ class BudgetPlan:
     """Which pods it covers."""
     amounts: Amounts
     total: int
-    """Units."""
+    """Of its units."""
     target: WorkloadPlan | None = None
-    """Named by it; otherwise it selects by label."""
+    """The workload that it names; None if it selects by label."""
     need: int | None = None
     """Available pods that a group needs; None if it counts pods."""
 
     @property
     def desired(self) -> int:
-        """Units that must stay available, worked out once more and in another way."""
+        """Units that must stay available, computed in another way than Intact does."""
         wanted = 0
         for name, amount in self.amounts.items():
             number = amount
@@ -55,19 +56,19 @@ class BudgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """How bad the network between the replicas and the API is. Seconds and probabilities."""
+    """How bad the network between the operators and the API is. Seconds and probabilities."""
 
     latency: float = 0.01
     slow: float = 0.0
-    """Requests that take seconds."""
+    """Share of the requests that take seconds."""
     lost: float = 0.0
-    """Requests that fail before, and as many after they were carried out."""
+    """Share of the requests that are lost before they are carried out; as many answers are lost."""
     lags: tuple[float, ...] = (0.02,)
-    """How late watches may be; each watch of each replica has one of these."""
+    """How late watches may be: each watch of each operator has one of these."""
     pod_lags: tuple[float, ...] = (0.02,)
     """The same for watches of pods."""
     storms: float = 0.0
-    """Broken, held and expired watches a second."""
+    """How many watches break, are held or expire, a second."""
 
 
 CALM = Weather()
@@ -99,11 +100,11 @@ class Scenario:
     budgets: tuple[BudgetPlan, ...]
     weather: Weather
     paces: Paces
-    replicas: int
+    operators: int
     lease: float
-    """Seconds for which the leader's lease holds."""
+    """Seconds for which the lease of the leader is valid."""
     duration: float
-    """Seconds of trouble, before everything heals."""
+    """Seconds of trouble; then everything heals."""
     slowest_start: float = 4.0
     """Seconds that a container may take until it is ready."""
 
@@ -129,7 +130,7 @@ def scenario(seed: int) -> Scenario:
             deaths=rng.choice((8, 15, 30)),
             failures=rng.choice((None, None, None, 3, 8)),
         ),
-        replicas=rng.choice((2, 2, 3)),
+        operators=rng.choice((2, 2, 3)),
         lease=rng.choice((3.0, 6.0, 15.0)),
         duration=rng.uniform(40, 80),
     )
@@ -145,7 +146,7 @@ def _pods(rng: random.Random) -> tuple[list[WorkloadPlan], BudgetPlan]:
 
 
 def _groups(rng: random.Random) -> tuple[list[WorkloadPlan], BudgetPlan]:
-    """As a set for each group, or one set whose pods are labelled by their number."""
+    """One workload for each group, or one StatefulSet whose pods are labelled by their number."""
     number, size = rng.randint(2, 4), rng.randint(2, 3)
     names = [f"s{index}" for index in range(number)]
     target = None

@@ -1,4 +1,4 @@
-"""One run: a seed in, what happened out, or a failure that says how it came about."""
+"""One run: a seed in, what happened out, or a failure with the last events before it."""
 
 import asyncio
 import gc
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from intact.sandbox import Deadlock, LimitReached, SimulatedLoop
-from tests.simulation.chaos import kill_replicas, trouble_watches
+from tests.simulation.chaos import kill_operators, trouble_watches
 from tests.simulation.cluster import NODES, Cluster
+from tests.simulation.operators import Service
 from tests.simulation.people import People
-from tests.simulation.replicas import Service
 from tests.simulation.scenario import CALM, Scenario, scenario
 from tests.simulation.truth import Violation
 from tests.simulation.world import World
@@ -21,11 +21,11 @@ _MOST_STEPS = 1_000_000
 _COUNTED_WITHIN = 120.0
 _DRAINED_WITHIN = 180.0
 _SETTLED_WITHIN = 90.0
-"""Simulated seconds after everything has healed, for the drains and after them for the status."""
+"""Simulated seconds from the end of all trouble: for the drains, then for the status."""
 
 
 class Stuck(AssertionError):
-    """Something that must come to an end does not."""
+    """Something that must end does not."""
 
 
 class Failed(AssertionError):
@@ -41,7 +41,7 @@ class Outcome:
 
 
 def simulate(seed: int, make: Callable[[int], Scenario] = scenario) -> Outcome:
-    # The tasks of a run refer to one another; left to chance, they slow down the next runs.
+    # The tasks of a run refer to one another: uncollected, they slow down the next runs.
     gc.collect()
     world = World(make(seed))
     loop = SimulatedLoop(seed, on_step=world.truth.observe, max_steps=_MOST_STEPS)
@@ -73,7 +73,7 @@ class _Run:
 
     async def main(self) -> None:
         await self._cluster.set_up()
-        for _ in range(self._scenario.replicas):
+        for _ in range(self._scenario.operators):
             self._service.start()
         await self._until(self._is_counted, _COUNTED_WITHIN, "every budget is counted")
         rng = self._world.rng("plan")
@@ -84,12 +84,12 @@ class _Run:
         await self._heal()
         await self._until(self._is_drained, self._drained_within, "every drain has ended")
         await self._until(self._is_settled, _SETTLED_WITHIN, "the status is as counted")
-        for replica in self._service.alive:
-            replica.count()
+        for operator in self._service.alive:
+            operator.count()
 
     @property
     def _drained_within(self) -> float:
-        """A budget may let its pods go, and start again, one after the other."""
+        """A budget may allow one pod at a time to go, and each takes a while to start again."""
         pods = max(len(workload.groups) for workload in self._scenario.workloads)
         return _DRAINED_WITHIN + pods * self._scenario.slowest_start
 
@@ -100,7 +100,7 @@ class _Run:
             people.delete_pods(paces.deletions),
             people.update_pods(paces.updates),
             people.mark_pods(paces.marks),
-            kill_replicas(world, service, paces.deaths),
+            kill_operators(world, service, paces.deaths),
             trouble_watches(world, service),
         ]
         if paces.failures is not None:
@@ -142,11 +142,11 @@ class _Run:
         return f"not available: {down}" if down else "; ".join(self._world.truth.differences())
 
     async def _until(self, missing: Any, within: float, what: str) -> None:
-        """`missing` says what is still missing; nothing once all is well."""
+        """`missing` names what is still missing; empty once nothing is."""
         left = ""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while left := missing():
                     await asyncio.sleep(0.5)
                 return
-        raise Stuck(f"{within:g} s were not enough until {what}: {left}")
+        raise Stuck(f"after {within:g} s it does not hold that {what}: {left}")

@@ -19,7 +19,7 @@ FOUND_WITHIN = 60
 
 
 @pytest.mark.usefixtures("quiet")
-def test_never_more_groups_are_down_than_the_budget_lets() -> None:
+def test_never_more_groups_are_down_than_the_budget_allows() -> None:
     allowed = denied = leaders = 0
     for seed in range(SEEDS):
         course = simulate_groups(seed)
@@ -73,7 +73,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-def test_a_broken_rule_is_found(
+def test_the_simulation_finds_a_broken_rule_of_groups(
     broken: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken(monkeypatch)

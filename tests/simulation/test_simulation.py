@@ -1,4 +1,4 @@
-"""Gates, a recounting leader, drains, deletions, updates, failures and deaths, by the hundred.
+"""Hundreds of runs with gates, a leader that recounts, drains, deletions, updates and failures.
 
 A failing run prints its seed and its last events; `pytest tests/simulation --seed N` replays it.
 """
@@ -17,14 +17,14 @@ from tests.simulation.truth import Violation
 
 SEEDS = 200
 FOUND_WITHIN = 60
-"""Runs in which every broken rule is found."""
+"""Runs within which every broken rule must be found."""
 ENOUGH = {
     "admissions": 3000,
     "denials": 5000,
     "taken": 1500,
     "refused by others": 1000,
     "deaths of a leader": 200,
-    "deaths of a replica": 200,
+    "deaths of a follower": 200,
     "gate conflicts": 250,
     "recount conflicts": 150,
     "updates": 600,
@@ -32,7 +32,7 @@ ENOUGH = {
     "failures": 600,
     "drains": 500,
 }
-"""What must have happened over all seeds, at the least: a quiet world proves nothing."""
+"""How often each event must have happened over all seeds: a quiet run proves nothing."""
 
 
 @pytest.fixture
@@ -55,13 +55,13 @@ def test_no_budget_is_overspent_and_every_drain_ends(seed: int | None) -> None:
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("make", [stale, asleep])
-def test_nor_where_stores_are_far_behind(make: Make, seed: int | None) -> None:
+def test_no_budget_is_overspent_where_stores_are_far_behind(make: Make, seed: int | None) -> None:
     for result in simulate_all(range(20), make) if seed is None else [simulate(seed, make)]:
         assert not isinstance(result, str), result
 
 
 def test_a_seed_replays_exactly() -> None:
-    """Also in another process, whose hashes of strings are others."""
+    """Also in another process, with other hashes of strings."""
     program = "from tests.simulation.simulate import simulate; print(simulate(7).digest)"
     digests = {
         subprocess.run(
@@ -80,7 +80,7 @@ def test_a_seed_replays_exactly() -> None:
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("rule", BROKEN.values(), ids=BROKEN)
-def test_a_broken_rule_is_found(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simulation_finds_a_broken_rule(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
     rule.broken(monkeypatch)
     for seed in range(FOUND_WITHIN):
         try:
@@ -88,4 +88,4 @@ def test_a_broken_rule_is_found(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> 
         except Failed as failure:
             if isinstance(failure.__cause__, Violation):
                 return
-    pytest.fail(f"{FOUND_WITHIN} runs did not notice it")
+    pytest.fail(f"{FOUND_WITHIN} runs did not notice the broken rule")

@@ -15,7 +15,7 @@ class Trace:
 
     @property
     def digest(self) -> str:
-        """Equal for two runs that took the same course."""
+        """Equal for two runs with the same events."""
         return self._digest.hexdigest()
 
     def note(self, what: str) -> None:

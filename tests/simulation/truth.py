@@ -1,15 +1,15 @@
-"""What is true on the API, looked at after every step, and the rule that must hold there.
+"""The state of the API after every step, and the rule that must hold there.
 
-An operation that was admitted takes effect when the pod gets its deletionTimestamp, its new image
-or the label that marks it unavailable. No such effect may leave fewer available units than the
-budget desires. Without failures that holds at every step. With them, what nobody could know or help
-is not charged to the gate:
+An admitted operation takes effect when the pod gets its deletionTimestamp, its new image or the
+label that marks it unavailable. No such effect may leave fewer available units than the budget
+desires. Without failures that holds at every step. With failures, the gate is not charged with what
+it could not know:
 
-- A pod that failed on its own counts as available as long as no recount has looked at its failure,
-  or had not when the unit that is taken was recorded.
-- What was recorded while its unit was down may take effect when the unit is up again. A group
-  counts as down as long as no recount has looked at the return of one of its pods.
-- Whatever is taken from a unit that is or counts as down, counts as failed.
+- A pod that failed on its own counts as available until a recount has seen its failure. For an
+  operation that was recorded before that recount, it still counts as available.
+- An operation that was recorded while its unit was down may take effect when the unit is up again.
+  A group counts as down until a recount has seen the return of each of its pods.
+- A pod that is taken from a unit that is down, or counts as down, counts as failed.
 """
 
 import json
@@ -58,7 +58,7 @@ class TruePod:
 
     @property
     def place(self) -> str:
-        """What a pod that comes after it has in common with it."""
+        """What a pod has in common with its successor: its name, or its owner."""
         meta = self.obj["metadata"]
         place: str = meta["ownerReferences"][0]["name"] if "generateName" in meta else meta["name"]
         return place
@@ -69,7 +69,7 @@ class Recorded:
     """A record in a ledger, and what was true when it was first stored."""
 
     seen: int
-    """What the last recount had looked at."""
+    """The resource version up to which the last recount had seen pods."""
     group: str
     unit_was_down: bool
 
@@ -119,7 +119,7 @@ def is_marked(pod: Json) -> bool:
 
 
 def _is_available(pod: Json) -> bool:
-    """An image that is not the one that runs has its restart before it."""
+    """A pod whose image is not the one that runs will be restarted: it is not available."""
     return (
         is_ready(pod)
         and not is_terminating(pod)
@@ -129,7 +129,7 @@ def _is_available(pod: Json) -> bool:
 
 
 def _is_disrupted(old: Json, new: Json) -> bool:
-    """Whether the change is one that the gate is asked about."""
+    """Whether the gate is asked about this change."""
     return (
         (is_terminating(new) and not is_terminating(old))
         or image_of(new) != image_of(old)
@@ -144,15 +144,15 @@ class Truth:
         self.restarting: dict[str, None] = {}
         """Pods whose kubelet has begun to restart them."""
         self.on_pod: Callable[[str], None] = lambda _uid: None
-        """Told of every pod that changes."""
+        """Called with the UID of every pod that changes."""
         self._api = api
         self._strict = scenario.paces.failures is None
         self._trace = trace
         self._revision = 0
         self._failed: dict[str, tuple[int, TruePod]] = {}
-        """Since when pods have failed; also pods that are gone and have no successor yet."""
+        """Since when pods have failed, also pods that are gone and have no available successor."""
         self._returned: dict[str, tuple[int, TruePod]] = {}
-        """Pods that have become available, and no recount has looked at that yet."""
+        """Pods that have become available, while no recount has seen that yet."""
         self._available_since: dict[str, int] = {}
         self._departed: dict[str, list[str]] = {}
         self._successor_of: dict[str, str] = {}
@@ -178,7 +178,7 @@ class Truth:
                     self._charge(budget, pod, was_up=unit in before[name])
 
     def _look_at_pods(self) -> list[TruePod]:
-        """Returns the available pods that admitted operations have just taken."""
+        """The available pods that admitted operations have just taken."""
         taken = []
         here: dict[str, TruePod] = {}
         changed = []
@@ -204,7 +204,7 @@ class Truth:
         return taken
 
     def _is_taken(self, old: TruePod | None, new: TruePod) -> bool:
-        """Notes what became of a pod, and says whether an admitted operation took it."""
+        """Whether an admitted operation took the pod. Notes failures, returns and successors."""
         if old is None:
             if departed := self._departed.get(new.place):
                 self._successor_of[new.uid] = departed.pop(0)

@@ -27,11 +27,11 @@ class World:
         )
 
     def rng(self, name: str) -> random.Random:
-        """Chance of one's own, so that nobody's dice depend on another's."""
+        """A random stream of its own for each name: one does not depend on the use of another."""
         return random.Random(f"{name} {self.scenario.seed}")
 
     def pod(self, name: str, uid: str = "") -> Json | None:
-        """A pod as it is right now, if it (still) is the one with this UID."""
+        """A pod as it is now, if it has this UID."""
         found = self.api.peek("pods", NAMESPACE, name)
         return found if found and uid in ("", found["metadata"]["uid"]) else None
 

@@ -1,10 +1,9 @@
-"""A cluster with two replicas of Intact on it that may do what `intact manifests` lets them do.
+"""A cluster whose two operators have exactly the rights that `intact manifests` gives them.
 
-They run all controllers with a token of the manifests' ServiceAccount. The API server keeps a
-record of every request of that account, and is as strict about owners as it can be.
+They run all controllers with a token of the manifests' ServiceAccount. The API server logs every
+request of that account, and enforces the permissions on owner references.
 """
 
-import functools
 import shutil
 import subprocess
 import sys
@@ -13,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.operator_process import OperatorProcess
 from devcluster.waiting import wait_for
-from tests.support import pdb_groups
-from tests.support.cluster_with_intact import ClusterWithIntact, Replica
+from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.kubeconfigs import write_kubeconfig
 from tests.support.objects import Json
+from tests.support.pdb_groups import APISERVER_FLAGS
 
 HOME = "intact-system"
 ACCOUNT = f"system:serviceaccount:{HOME}:intact"
@@ -44,10 +43,10 @@ class ClusterWithAccount(ClusterWithIntact):
         super().__init__(
             {
                 "kube-apiserver": [
-                    *pdb_groups.APISERVER_FLAGS,
+                    *APISERVER_FLAGS,
                     f"--audit-policy-file={policy}",
                     f"--audit-log-path={self._audit}",
-                    # Whoever lets an object block its owner's deletion must have a say in that.
+                    # An owner reference that blocks its owner's deletion takes rights on the owner.
                     "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
                 ],
                 "kube-controller-manager": [
@@ -75,31 +74,31 @@ class ClusterWithAccount(ClusterWithIntact):
         super().close(failed=failed)
         shutil.rmtree(self._directory)
 
-    def start(self, log: Path) -> Replica:
-        controllers = "--controllers=pub,pdb,rbg,disruption"
-        return Replica(self._kubeconfig, log, "--webhook-bind", self.bind, controllers)
+    def start(self, log: Path) -> OperatorProcess:
+        options = (f"--webhook-bind={self.bind}", "--controllers=pub,pdb,rbg,disruption")
+        return OperatorProcess(self._kubeconfig, log, *options)
 
     def requests(self) -> Iterator[Json]:
-        """All that the account has asked for until now, as the API server has written it down."""
+        """All requests of the account so far, from the API server's audit log."""
         for line in self._audit.read_bytes().splitlines():
             yield msgspec.json.decode(line)
 
     def forbidden(self) -> list[str]:
-        """What the account was not allowed to do, by the server's record and by Intact's log.
-        Nobody may make anything in a namespace that is on its way out: that does not count."""
+        """What the API server forbade the account, by its audit log and by Intact's own log. It
+        also forbids everyone to create objects in a terminating namespace: those are left out."""
         found = []
         for request in self.requests():
             answer = request.get("responseStatus", {})
             if answer.get("code") == 403:
                 found.append(f"{request['verb']} {request['requestURI']}: {answer.get('message')}")
         found += [
-            line for each in self.replicas for line in each.log.splitlines() if _FORBIDDEN in line
+            line for each in self.operators for line in each.log.splitlines() if _FORBIDDEN in line
         ]
         return [line for line in found if _TERMINATED not in line]
 
 
 def until_allowed(cluster: Cluster, namespace: str) -> None:
-    """Roles and bindings are in force once the API server's own watches have brought them."""
+    """Wait until the API server's own watches have brought the roles and bindings."""
     everywhere = {"verb": "create", "resource": "events"}
     here = {"verb": "create", "resource": "secrets", "namespace": namespace}
 
@@ -130,20 +129,3 @@ def _output(command: list[str], stdin: str = "") -> str:
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
-
-
-@functools.cache
-def _started(session: pytest.Session) -> ClusterWithAccount:
-    house = ClusterWithAccount()
-    house.open()
-    session.addfinalizer(lambda: house.close(failed=session.testsfailed > 0))
-    return house
-
-
-def account_house(request: pytest.FixtureRequest) -> Iterator[ClusterWithAccount]:
-    """To be made a fixture by each module that uses it: all get the same. After each test all
-    that was asked must have been allowed."""
-    house = _started(request.session)
-    house.restore()
-    yield house
-    assert house.forbidden() == []

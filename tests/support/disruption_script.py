@@ -1,6 +1,5 @@
-"""A seeded course of events for disruption controllers: the same on every cluster that it is played
-on. The script itself plays the controllers of the workloads and the kubelet, so that nothing but
-the disruption controller is left to differ."""
+"""A seeded course of events for disruption controllers, the same on every cluster. The script plays
+the workload controllers and the kubelet itself: only the disruption controllers can differ."""
 
 import random
 from collections.abc import Awaitable, Callable
@@ -11,7 +10,16 @@ from intact.kube.client import Client
 from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.kube.resources import Resource, untyped
-from tests.support.objects import CRDS, NAMESPACES, PDBS, PODS, SERVICE_ACCOUNTS, Json, pod
+from tests.support.objects import (
+    CRDS,
+    NAMESPACES,
+    PDBS,
+    PODS,
+    SERVICE_ACCOUNTS,
+    Json,
+    definition,
+    pod,
+)
 
 NS = "script"
 NODE = "nowhere"
@@ -22,9 +30,9 @@ REPLICA_SET = untyped("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SET = untyped("apps", "v1", "statefulsets", "StatefulSet")
 REPLICATION_CONTROLLER = untyped("", "v1", "replicationcontrollers", "ReplicationController")
 FLEET = untyped(GROUP, "v1", "fleets", "Fleet")
-"""With a scale."""
+"""A custom kind with the scale subresource."""
 RECIPE = untyped(GROUP, "v1", "recipes", "Recipe")
-"""Without one."""
+"""A custom kind without it."""
 Anything = Resource[dict[str, Any]]
 SELECTORS: list[Json] = [
     {"matchLabels": {"app": "a"}},
@@ -56,11 +64,11 @@ class Side:
 
     async def prepare(self) -> None:
         for resource, scaled in ((FLEET, True), (RECIPE, False)):
-            await self.client.create(CRDS, _definition(resource, scaled))
+            await self.client.create(CRDS, definition(resource, scale=scaled))
         await self.client.create(NAMESPACES, {"metadata": {"name": NS}})
 
     async def has_account(self) -> bool:
-        """Without it no pod is admitted."""
+        """Whether the default ServiceAccount is there: without it the server admits no pod."""
         found = await self.client.list(SERVICE_ACCOUNTS, NS)
         return any(one["metadata"]["name"] == "default" for one in found.items)
 
@@ -78,13 +86,13 @@ Play = Callable[[Side], Awaitable[object]]
 
 @dataclass(slots=True)
 class Step:
-    """What is done, and why a stock controller may not notice."""
+    """What the script does, and why the stock controller may not notice it."""
 
     text: str
     play: Play
     unnoticed: str = ""
     cleared: str = ""
-    """The name of a pod that was evicted and came back at once."""
+    """The name of a pod that was evicted and came back at once, if any."""
 
 
 @dataclass(slots=True)
@@ -115,7 +123,7 @@ class Script:
         return f"{prefix}-{self._number}"
 
     def opening(self) -> list[Step]:
-        """Something of everything."""
+        """A workload of each kind, and three budgets."""
         kinds = (STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, FLEET, RECIPE, DEPLOYMENT)
         steps = [self._add_workload(resource) for resource in kinds]
         steps.append(self._add_workload(REPLICA_SET, list(self.workloads)[-1]))
@@ -165,7 +173,7 @@ class Script:
         self.pods[name] = _Pod(app, owner)
         unnoticed = "several budgets" if self._covering(app) > 1 else ""
         return Step(
-            f"create pod {name} of {app}, owned by {owner or 'nobody'}",
+            f"create pod {name} of {app}, owned by {owner or 'no workload'}",
             lambda side: _create_pod(side, name, app, owner, self.workloads),
             unnoticed,
         )
@@ -201,7 +209,7 @@ class Script:
         return Step(f"evict {name}", lambda side: _evict(side, name), "several budgets")
 
     def _evict_and_return(self) -> Step | None:
-        """A pod of a StatefulSet that is back before anybody has seen it go."""
+        """Evict a pod of a StatefulSet, which is back before a controller has seen it go."""
         owned = [
             name
             for name, one in self.pods.items()
@@ -235,7 +243,7 @@ class Script:
         return Step(f"delete {name}", lambda side: side.client.delete(PODS, name, NS), unnoticed)
 
     def _finish(self) -> Step | None:
-        """The kubelet has ended a pod, as far as it was to end."""
+        """The kubelet removes a pod, whether its deletion was asked for or not."""
         name = self._some(list(self.pods))
         if name is None:
             return None
@@ -360,7 +368,7 @@ async def _set_ready(side: Side, name: str, ready: bool) -> None:
 
 
 async def _evict(side: Side, name: str) -> int:
-    """The answer: it must be the same everywhere."""
+    """The status code, which must be the same on every cluster."""
     try:
         await side.client.evict(POD_VIEWS, name, NS, grace_period_seconds=60)
     except ApiError as error:
@@ -401,37 +409,3 @@ async def _create_workload(
 
 
 _CONTAINER = {"name": "main", "image": "registry.example/main:1"}
-
-
-def _definition(resource: Anything, scaled: bool) -> Json:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    subresources: Json = {"status": {}}
-    if scaled:
-        subresources["scale"] = {
-            "specReplicasPath": ".spec.replicas",
-            "statusReplicasPath": ".status.replicas",
-        }
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "schema": {
-            "openAPIV3Schema": {"type": "object", "properties": {"spec": schema, "status": schema}}
-        },
-        "subresources": subresources,
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": resource.full_name},
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {
-                "plural": resource.plural,
-                "singular": resource.kind.lower(),
-                "kind": resource.kind,
-            },
-            "versions": [version],
-        },
-    }

@@ -1,4 +1,4 @@
-"""`intact run` as a process of its own, as it runs in a cluster."""
+"""`intact run` as a process of its own, for tests that follow its log and its exit code."""
 
 import asyncio
 import re
@@ -43,7 +43,7 @@ class IntactProcess:
         return float(line.split()[-1])
 
     async def ready(self, status: int = 200, containing: str = "") -> str:
-        """Wait until /readyz answers so."""
+        """Wait until /readyz answers with this status and a text that contains this."""
         async with asyncio.timeout(60):
             while True:
                 answer = await self.get("/readyz")

@@ -1,4 +1,4 @@
-"""A namespace with budgets in it: what tests do there, and what its pods go through."""
+"""A namespace for one test: what the test does there, and every state that its pods were in."""
 
 import asyncio
 import re
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from devcluster.cluster import Cluster
 from intact.kube import config
 from intact.kube.client import Client, PatchType
 from intact.kube.errors import KubeError, NotFound
@@ -19,14 +20,12 @@ from intact.kube.http import HttpTransport
 from intact.kube.resources import PUBS, Resource, untyped
 from intact.kube.transport import JSON, Request
 from intact.model.pub import PodUnavailableBudget, PubStatus
-from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.objects import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Json, pod
 from tests.support.pub_cases import budget
 
 EVENTS = untyped("", "v1", "events", "Event")
-STATEFUL_SETS = untyped("apps", "v1", "statefulsets", "StatefulSet")
 WITHIN = 60.0
-"""Seconds that anything may take before a test fails."""
+"""Seconds after which a test gives up waiting."""
 UNREADY = "devcluster.intact.dev/unready"
 TERMINATION_DELAY = "devcluster.intact.dev/termination-delay"
 Found = TypeVar("Found")
@@ -36,7 +35,7 @@ State = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the API server said."""
+    """An answer of the API server."""
 
     code: int
     message: str = ""
@@ -52,7 +51,7 @@ class Watched:
         self.seen = asyncio.Condition()
 
     def taken(self, state: State) -> set[str]:
-        """The UIDs of pods that were there at first and have gone, or are going."""
+        """The UIDs of the first pods that are gone or terminating."""
         return {
             uid
             for uid in self.states[0]
@@ -60,7 +59,7 @@ class Watched:
         }
 
     async def until(self, condition: Callable[[State], bool]) -> None:
-        """Wait until some state was so, also an earlier one."""
+        """Wait until the condition holds for a state, also an earlier one."""
         checked = 0
         async with asyncio.timeout(WITHIN), self.seen:
             while not any(condition(state) for state in self.states[checked:]):
@@ -83,26 +82,26 @@ class Watched:
 
 
 class NamespaceUnderTest:
-    def __init__(self, house: ClusterWithIntact, namespace: str, transport: HttpTransport) -> None:
-        self.house = house
-        self.namespace = namespace
+    def __init__(self, cluster: Cluster, name: str, transport: HttpTransport) -> None:
+        self.cluster = cluster
+        self.name = name
         self.transport = transport
         self.client = Client(transport, on_warning=lambda _text: None)
 
     async def open(self) -> None:
-        await self.client.create(NAMESPACES, {"metadata": {"name": self.namespace}})
+        await self.client.create(NAMESPACES, {"metadata": {"name": self.name}})
         async with asyncio.timeout(WITHIN):
             while True:
                 try:
-                    await self.client.get(SERVICE_ACCOUNTS, "default", self.namespace)
+                    await self.client.get(SERVICE_ACCOUNTS, "default", self.name)
                 except NotFound:
                     await asyncio.sleep(0.05)
                 else:
                     return
 
     async def close(self) -> None:
-        with suppress(NotFound):  # the test did
-            await self.client.delete(NAMESPACES, self.namespace)
+        with suppress(NotFound):  # the test deleted it
+            await self.client.delete(NAMESPACES, self.name)
         for node in (await self.client.list(NODES)).items:
             if node["spec"].get("unschedulable"):
                 await self.client.patch(
@@ -110,13 +109,14 @@ class NamespaceUnderTest:
                 )
         await self.transport.close()
 
-    # What is there
+    # Objects
 
     async def create(self, resource: Resource[Any], body: object) -> Any:
-        return await self.client.create(resource, body, self.namespace)
+        return await self.client.create(resource, body, self.name)
 
     async def pods(self, *names: str, node: str = "node-0", **metadata: Any) -> None:
-        """Pods that nobody owns, ready but where an annotation says otherwise."""
+        """Create pods without an owner, and wait until they are ready, unless an annotation holds
+        them unready."""
         for name in names:
             await self.create(PODS, pod(name, node=node, **metadata))
         if UNREADY not in metadata.get("annotations", {}):
@@ -129,7 +129,7 @@ class NamespaceUnderTest:
         )
 
     async def running(self, count: int) -> list[str]:
-        """The names of so many pods, once they are all ready."""
+        """Wait for exactly so many ready pods; their names."""
         pods = await self.until(
             f"{count} ready pods",
             lambda pods: len([one for one in pods.values() if is_available(one)]) == count,
@@ -139,30 +139,35 @@ class NamespaceUnderTest:
     async def until(
         self, what: str, condition: Callable[[dict[str, Json]], bool], within: float = WITHIN
     ) -> dict[str, Json]:
-        """Wait until the pods, by name, are so."""
+        """Wait until the condition holds for the pods, by name."""
 
         async def look() -> dict[str, Json]:
-            page = await self.client.list(PODS, self.namespace)
+            page = await self.client.list(PODS, self.name)
             return {one["metadata"]["name"]: one for one in page.items}
 
         return await eventually(look, condition, what, within)
 
+    async def on_node(self, node: str) -> list[str]:
+        """The names of the pods that are on a node."""
+        page = await self.client.list(PODS, self.name, fields=f"spec.nodeName={node}")
+        return [one["metadata"]["name"] for one in page.items]
+
     async def get(self, name: str) -> Json:
-        return await self.client.get(PODS, name, self.namespace)
+        return await self.client.get(PODS, name, self.name)
 
     @asynccontextmanager
     async def watched(self) -> AsyncGenerator[Watched, None]:
-        """At its end everything has been seen that was there when the block ended."""
-        page = await self.client.list(PODS, self.namespace)
+        """The states of the pods during the block, including all events up to its end."""
+        page = await self.client.list(PODS, self.name)
         watched = Watched({one["metadata"]["uid"]: one for one in page.items})
         following = asyncio.create_task(
-            watched.follow(self.client, self.namespace, page.resource_version)
+            watched.follow(self.client, self.name, page.resource_version)
         )
         try:
             yield watched
             last = f"last-{uuid.uuid4().hex[:8]}"
             body = pod(last)
-            body["spec"]["schedulerName"] = "nobody"
+            body["spec"]["schedulerName"] = "none"
             await self.create(PODS, body)
             await watched.until(lambda state: last in names_in(state))
         finally:
@@ -178,9 +183,9 @@ class NamespaceUnderTest:
         annotations: Mapping[str, str] | None = None,
         **status: object,
     ) -> PodUnavailableBudget:
-        """Make a budget and wait until it works and its status is as given."""
+        """Create a budget, and wait until it works and its status has these values."""
         await self.client.create(
-            PUBS, budget(spec, name, annotations=dict(annotations or {})), self.namespace
+            PUBS, budget(spec, name, annotations=dict(annotations or {})), self.name
         )
         return await self.counted(name, **status)
 
@@ -196,35 +201,35 @@ class NamespaceUnderTest:
             )
 
         async def look() -> PodUnavailableBudget:
-            return await self.client.get(PUBS, name, self.namespace)
+            return await self.client.get(PUBS, name, self.name)
 
         return await eventually(look, matches, f"budget {name} to show {status}")
 
     async def status(self, name: str = "budget") -> PubStatus:
-        return (await self.client.get(PUBS, name, self.namespace)).status
+        return (await self.client.get(PUBS, name, self.name)).status
 
-    # Asking
+    # Requests
 
     async def delete(self, name: str, **options: object) -> Answer:
-        return await self._ask("DELETE", PODS.path(self.namespace, name), options)
+        return await self.ask("DELETE", PODS.path(self.name, name), options)
 
     async def evict(self, name: str, dry_run: str = "", **options: object) -> Answer:
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
-            "metadata": {"name": name, "namespace": self.namespace},
+            "metadata": {"name": name, "namespace": self.name},
         }
         query = {"dryRun": dry_run} if dry_run else {}
-        return await self._ask(
+        return await self.ask(
             "POST",
-            PODS.path(self.namespace, name, "eviction"),
+            PODS.path(self.name, name, "eviction"),
             body | ({"deleteOptions": options} if options else {}),
             query,
         )
 
     async def change(self, name: str, body: Json, subresource: str = "", **query: str) -> Answer:
-        path = PODS.path(self.namespace, name, subresource)
-        return await self._ask("PATCH", path, body, query, PatchType.STRATEGIC)
+        path = PODS.path(self.name, name, subresource)
+        return await self.ask("PATCH", path, body, query, PatchType.STRATEGIC)
 
     async def set_image(self, name: str, image: str) -> Answer:
         return await self.change(name, {"spec": {"containers": [{"name": "main", "image": image}]}})
@@ -232,7 +237,7 @@ class NamespaceUnderTest:
     async def annotate(self, name: str, annotations: dict[str, str | None]) -> Answer:
         return await self.change(name, {"metadata": {"annotations": annotations}})
 
-    async def _ask(
+    async def ask(
         self,
         method: str,
         path: str,
@@ -240,7 +245,7 @@ class NamespaceUnderTest:
         query: dict[str, str] | None = None,
         content: str = JSON,
     ) -> Answer:
-        """Asked once, whatever the answer."""
+        """Send a request once, whatever the answer."""
         request = Request(method, path, query or {}, msgspec.json.encode(body), content)
         response = await self.transport.send(request)
         if response.status < 400:
@@ -259,14 +264,14 @@ class NamespaceUnderTest:
 
         async def look() -> list[Json]:
             fields = f"involvedObject.kind={kind},involvedObject.name={name},reason={reason}"
-            return list((await self.client.list(EVENTS, self.namespace, fields=fields)).items)
+            return list((await self.client.list(EVENTS, self.name, fields=fields)).items)
 
         return await eventually(look, bool, f"an event {reason} on {kind} {name}")
 
     # kubectl
 
     async def kubectl(self, *arguments: str, stdin: object = None) -> tuple[int, str]:
-        """The exit code, and everything that it said."""
+        """The exit code and the output."""
         process = await self._kubectl(*arguments)
         said, _ = await asyncio.wait_for(
             process.communicate(b"" if stdin is None else msgspec.json.encode(stdin)), WITHIN
@@ -275,11 +280,11 @@ class NamespaceUnderTest:
         return process.returncode, said.decode()
 
     async def _kubectl(self, *arguments: str) -> asyncio.subprocess.Process:
-        cluster = self.house.cluster
+        cluster = self.cluster
         return await asyncio.create_subprocess_exec(
             str(cluster.kubectl),
             f"--kubeconfig={cluster.kubeconfig}",
-            f"--namespace={self.namespace}",
+            f"--namespace={self.name}",
             f"--cache-dir={cluster.data_dir / 'kubectl'}",
             *arguments,
             stdin=asyncio.subprocess.PIPE,
@@ -289,8 +294,8 @@ class NamespaceUnderTest:
 
     @asynccontextmanager
     async def drain(self, node: str, *arguments: str) -> AsyncGenerator["Drain", None]:
-        """A real drain of this space's pods from a node."""
-        selector = f"--pod-selector=space={self.namespace}"
+        """`kubectl drain` of this namespace's pods from a node: those with the label `test`."""
+        selector = f"--pod-selector=test={self.name}"
         process = await self._kubectl("drain", node, selector, "--force", *arguments)
         drain = Drain(process)
         try:
@@ -317,16 +322,16 @@ class Drain:
                 self._more.notify_all()
 
     async def says(self, pattern: str) -> re.Match[str]:
-        """Wait for it to say something like this."""
+        """Wait until the output has a match."""
         async with asyncio.timeout(WITHIN), self._more:
             while not (found := re.search(pattern, self.said)):
                 await self._more.wait()
         return found
 
     async def between_rounds(self, watched: Watched, names: Iterable[str]) -> None:
-        """Wait until each of these pods goes or has just been refused: kubectl asks for it again
-        after 5 s, and meanwhile no request dies together with a replica, for kubectl gives up on
-        its pod then."""
+        """Wait until each of these pods is terminating or has just been refused. kubectl retries a
+        refused pod after 5 s. Until then no request is under way: kubectl would give up on the pod
+        of a request that dies together with an operator."""
         before = self._refusals()
 
         def is_answered(name: str) -> bool:
@@ -344,7 +349,7 @@ class Drain:
         return Counter(re.findall(r'error when evicting pods/"([^"]+)".*will retry', self.said))
 
     async def ended(self, within: float = 2 * WITHIN) -> int:
-        """kubectl asks again every 5 s only: it takes as many rounds as there are groups."""
+        """The exit code. kubectl retries every 5 s, and needs about one round for each group."""
         async with asyncio.timeout(within):
             code = await self._process.wait()
             await self.reading
@@ -352,7 +357,7 @@ class Drain:
 
 
 def is_available(one: Json) -> bool:
-    """Ready and not going, as read from the pod itself."""
+    """Ready and not terminating."""
     conditions = one.get("status", {}).get("conditions") or []
     return "deletionTimestamp" not in one["metadata"] and any(
         each["type"] == "Ready" and each["status"] == "True" for each in conditions
@@ -383,7 +388,7 @@ async def eventually(
     what: str,
     within: float = WITHIN,
 ) -> Found:
-    """The first that is so; an assertion with the last one, if none is in time."""
+    """The first value for which the condition holds; fails with the last one after `within` s."""
     last: Found | KubeError | None = None
     loop = asyncio.get_running_loop()
     end = loop.time() + within
@@ -395,23 +400,21 @@ async def eventually(
         except KubeError as error:
             last = error
         await asyncio.sleep(0.05)
-    raise AssertionError(f"waited {within:.0f} s in vain for {what}; last seen: {last}")
+    raise AssertionError(f"timed out after {within:.0f} s waiting for {what}; last seen: {last}")
 
 
-def open_space(
-    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
+def open_namespace(
+    cluster: Cluster, runner: asyncio.Runner, request: pytest.FixtureRequest
 ) -> Iterator[NamespaceUnderTest]:
-    """To be made a fixture by each module that uses it: two replicas run, and a fresh namespace."""
-    house.restore()
+    """A fresh namespace with the name of the test in its own; deleted at the end."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[5:45].strip("-")
     name = f"{words}-{uuid.uuid4().hex[:6]}"
 
     async def begin() -> NamespaceUnderTest:
-        transport = HttpTransport(config.load(str(house.cluster.kubeconfig)))
-        space = NamespaceUnderTest(house, name, transport)
-        await space.open()
-        return space
+        ns = NamespaceUnderTest(cluster, name, HttpTransport(config.load(str(cluster.kubeconfig))))
+        await ns.open()
+        return ns
 
-    space = runner.run(begin())
-    yield space
-    runner.run(space.close())
+    ns = runner.run(begin())
+    yield ns
+    runner.run(ns.close())

@@ -1,8 +1,8 @@
-"""Objects and resources that tests make, as plain dicts."""
+"""Objects that tests create, as plain dicts, and their resources."""
 
 from typing import Any
 
-from intact.kube.resources import untyped
+from intact.kube.resources import Resource, untyped
 
 Json = dict[str, Any]
 
@@ -11,6 +11,7 @@ PODS = untyped("", "v1", "pods", "Pod")
 NAMESPACES = untyped("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = untyped("", "v1", "nodes", "Node", namespaced=False)
 DEPLOYMENTS = untyped("apps", "v1", "deployments", "Deployment")
+STATEFUL_SETS = untyped("apps", "v1", "statefulsets", "StatefulSet")
 PDBS = untyped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 SERVICE_ACCOUNTS = untyped("", "v1", "serviceaccounts", "ServiceAccount")
 CRDS = untyped(
@@ -21,6 +22,8 @@ CRDS = untyped(
     namespaced=False,
 )
 WIDGETS = untyped("contract.intact.dev", "v1", "widgets", "Widget")
+SLOW_PROBE = {"initialDelaySeconds": 1, "exec": {"command": ["true"]}}
+"""A container with this readiness probe is ready a second after its start."""
 
 
 def configmap(name: str, data: dict[str, str] | None = None, **metadata: Any) -> Json:
@@ -76,28 +79,69 @@ def deployment(name: str, replicas: int = 1, image: str = "registry.example/main
     }
 
 
-def widget_definition() -> Json:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": WIDGETS.version,
-        "served": True,
-        "storage": True,
-        "schema": {
-            "openAPIV3Schema": {
-                "type": "object",
-                "properties": {"spec": schema, "status": schema},
-            }
-        },
-        "subresources": {"status": {}},
+def spread_stateful_set(name: str, replicas: int, key: str, labels: dict[str, str]) -> Json:
+    """One group of pods: all have `labels`, and `key` with the name of the set. Each of the nodes
+    that are not cordoned holds as many of them. They are ready a second after their start."""
+    mine = {key: name}
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "nodeTaintsPolicy": "Honor",
+        "labelSelector": {"matchLabels": mine},
     }
+    container = {"name": "main", "image": "registry.example/main:1", "readinessProbe": SLOW_PROBE}
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": name,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": mine},
+            "template": {
+                "metadata": {"labels": labels | mine},
+                "spec": {"containers": [container], "topologySpreadConstraints": [spread]},
+            },
+        },
+    }
+
+
+def definition(resource: Resource[Any], *, scale: bool = False) -> Json:
+    """A CRD for this resource, with any spec and status; with `scale`, also the scale subresource
+    of `spec.replicas`."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    properties = {"spec": anything, "status": anything}
+    subresources: Json = {"status": {}}
+    if scale:
+        subresources["scale"] = {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+        }
+    metadata: Json = {"name": resource.full_name}
+    if resource.group.endswith(".x-k8s.io"):
+        # The API server asks this of the groups that belong to Kubernetes.
+        approved = {"api-approved.kubernetes.io": "https://example.test/approved"}
+        metadata["annotations"] = approved
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": WIDGETS.full_name},
+        "metadata": metadata,
         "spec": {
-            "group": WIDGETS.group,
+            "group": resource.group,
             "scope": "Namespaced",
-            "names": {"plural": WIDGETS.plural, "singular": "widget", "kind": WIDGETS.kind},
-            "versions": [version],
+            "names": {
+                "plural": resource.plural,
+                "singular": resource.kind.lower(),
+                "kind": resource.kind,
+            },
+            "versions": [
+                {
+                    "name": resource.version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+                    "subresources": subresources,
+                }
+            ],
         },
     }

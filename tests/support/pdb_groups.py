@@ -1,11 +1,9 @@
-"""Native PodDisruptionBudgets that count groups, on a cluster whose server knows PodGroups."""
+"""Native PodDisruptionBudgets that count groups, on a cluster that serves PodGroups."""
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import pytest
 
 from intact.kube.client import PatchType
 from intact.kube.resources import PDBS as TYPED
@@ -24,39 +22,73 @@ APISERVER_FLAGS = (
     "--runtime-config=scheduling.k8s.io/v1alpha2=true",
 )
 LABELS = {"app": "llm"}
+NODES = ("node-0", "node-1", "node-2")
+
+
+class ClusterWithPodGroups(ClusterWithIntact):
+    """Its API server serves PodGroups."""
+
+    def __init__(self) -> None:
+        super().__init__({"kube-apiserver": APISERVER_FLAGS})
 
 
 class Groups:
-    """A space, seen from budgets that count groups."""
+    """Groups of pods in a namespace, and the PodDisruptionBudgets that count them."""
 
-    def __init__(self, space: NamespaceUnderTest) -> None:
-        self.space = space
-        self.labels = LABELS | {"space": space.namespace}
+    def __init__(self, ns: NamespaceUnderTest) -> None:
+        self.ns = ns
+        self.labels = LABELS | {"test": ns.name}
 
-    # What is there
+    # Objects
 
     async def workload(self, name: str = "llm", need: int = 3) -> None:
         template = {"name": "worker", "schedulingPolicy": {"gang": {"minCount": need}}}
         body = {"metadata": {"name": name}, "spec": {"podGroupTemplates": [template]}}
-        await self.space.create(WORKLOADS, body)
+        await self.ns.create(WORKLOADS, body)
 
     async def pod_group(self, name: str, need: int = 3, workload: str = "llm") -> None:
         spec: Json = {"schedulingPolicy": {"gang": {"minCount": need}}}
         if workload:
             reference = {"workloadName": workload, "podGroupTemplateName": "worker"}
             spec["podGroupTemplateRef"] = {"workload": reference}
-        await self.space.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec})
+        await self.ns.create(POD_GROUPS, {"metadata": {"name": name}, "spec": spec})
 
     async def pods_of(self, group: str, nodes: Mapping[str, str]) -> None:
-        """Pods of a PodGroup: their nodes by name."""
+        """Create the pods of a PodGroup; `nodes` by name."""
         for name, node in nodes.items():
             body = pod(name, node=node, labels={**self.labels, "group": group})
             body["spec"]["schedulingGroup"] = {"podGroupName": group}
-            await self.space.create(PODS, body)
-        await self.space.ready(*nodes)
+            await self.ns.create(PODS, body)
+        await self.ns.ready(*nodes)
+
+    async def group(
+        self,
+        name: str,
+        *,
+        need: int,
+        pods: int,
+        workload: str = "llm",
+        nodes: Sequence[str] = NODES,
+    ) -> None:
+        """A PodGroup with its pods."""
+        await self.pod_group(name, need, workload)
+        await self.pods_of(name, spread(name, pods, *nodes))
+
+    async def red_and_blue(self) -> dict[str, int]:
+        """Two PodGroups of three pods, of which node-0 holds two each. What each needs."""
+        await self.workload()
+        for name in ("red", "blue"):
+            await self.group(name, need=3, pods=3, nodes=("node-0", "node-1"))
+        return {"red": 3, "blue": 3}
+
+    async def protected_red_and_blue(self) -> PodDisruptionBudget:
+        """The same under a budget that lets one of both go, once it is counted."""
+        await self.red_and_blue()
+        await self.budget(minAvailable=1)
+        return await self.counted(allowed=1, healthy=2)
 
     async def lws_pods(self, group: str, nodes: Mapping[str, str], size: int) -> None:
-        """Pods with the labels and the annotation of a LeaderWorkerSet's."""
+        """Create pods with the labels and the annotation that a LeaderWorkerSet sets."""
         labels = {
             **self.labels,
             "group": group,
@@ -65,8 +97,8 @@ class Groups:
         }
         for name, node in nodes.items():
             meta = {"labels": labels, "annotations": {f"{LWS}/size": str(size)}}
-            await self.space.create(PODS, pod(name, node=node, **meta))
-        await self.space.ready(*nodes)
+            await self.ns.create(PODS, pod(name, node=node, **meta))
+        await self.ns.ready(*nodes)
 
     # Budgets
 
@@ -85,10 +117,10 @@ class Groups:
             },
             "spec": {"selector": {"matchLabels": LABELS}, **spec},
         }
-        await self.space.create(PDBS, body)
+        await self.ns.create(PDBS, body)
 
     async def stored(self, name: str = "llm") -> PodDisruptionBudget:
-        return await self.space.client.get(TYPED, name, self.space.namespace)
+        return await self.ns.client.get(TYPED, name, self.ns.name)
 
     async def counted(
         self,
@@ -99,7 +131,7 @@ class Groups:
         matches: Callable[[PodDisruptionBudget], bool] = lambda _: True,
         **status: int,
     ) -> PodDisruptionBudget:
-        """Wait until so many groups may go, and so many are healthy."""
+        """Wait until the budget allows so many groups to go, and counts so many as healthy."""
 
         def is_so(found: PodDisruptionBudget) -> bool:
             counters = replicas(found)
@@ -116,11 +148,16 @@ class Groups:
         return await eventually(lambda: self.stored(name), is_so, what)
 
     async def edit(self, name: str = "llm", **body: Any) -> Answer:
-        path = PDBS.path(self.space.namespace, name)
-        return await self.space._ask("PATCH", path, body, {}, PatchType.MERGE)
+        path = PDBS.path(self.ns.name, name)
+        return await self.ns.ask("PATCH", path, body, {}, PatchType.MERGE)
 
     async def annotate(self, **annotations: str | None) -> Answer:
         return await self.edit(metadata={"annotations": annotations})
+
+
+def spread(group: str, count: int, *nodes: str) -> dict[str, str]:
+    """So many pods of a group over these nodes, by name."""
+    return {f"{group}-{number}": nodes[number % len(nodes)] for number in range(count)}
 
 
 def replicas(budget: PodDisruptionBudget) -> dict[str, int]:
@@ -133,23 +170,3 @@ def condition(budget: PodDisruptionBudget, kind: str) -> tuple[str, str, str]:
     """Status, reason and message."""
     [found] = [each for each in budget.status.conditions if each.type == kind]
     return found.status, found.reason, found.message
-
-
-@functools.cache
-def _started(session: pytest.Session) -> ClusterWithIntact:
-    house = ClusterWithIntact(flags={"kube-apiserver": APISERVER_FLAGS})
-    house.open()
-    session.addfinalizer(lambda: house.close(failed=session.testsfailed > 0))
-    return house
-
-
-def group_house(request: pytest.FixtureRequest) -> ClusterWithIntact:
-    """To be made a fixture by each module that uses it: all get the same."""
-    house = _started(request.session)
-    house.restore()
-    return house
-
-
-def open_groups(space: NamespaceUnderTest) -> Groups:
-    """To be made a fixture."""
-    return Groups(space)

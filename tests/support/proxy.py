@@ -1,6 +1,6 @@
 """A proxy on loopback that can cut, freeze and refuse connections, for tests of recovery.
 
-It ends the server's TLS, so that what it cuts is the HTTP stream itself and not a TLS record.
+It terminates the TLS of the server: it cuts the HTTP stream itself, not a TLS record.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ class Proxy:
     def __init__(self, host: str, port: int, context: ssl.SSLContext) -> None:
         self.port = 0
         self.accepting = True
-        """While false, new connections are closed at once."""
+        """While false, the proxy closes new connections at once."""
         self.flowing = asyncio.Event()
-        """While clear, no byte goes through, and no connection is closed: a silent network."""
+        """While clear, no byte passes and no connection is closed: a silent network."""
         self.flowing.set()
         self.cuts = 0
         self._target = (host, port)
@@ -31,8 +31,8 @@ class Proxy:
             connection.cancel()
 
     def cut_after(self, size: int) -> None:
-        """Break the next connection that brings so many more bytes from the server, right there:
-        in the middle of whatever it is sending."""
+        """Break a connection after so many more bytes from the server, in the middle of what the
+        server is sending."""
         self._cut_after = size
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,7 +43,7 @@ class Proxy:
             if self.accepting:
                 await self._connect(reader, writer)
         except (OSError, asyncio.CancelledError):
-            pass  # either end broke it, or the test did: both are what a proxy is for
+            pass  # an end or the test broke the connection
         finally:
             self._connections.discard(task)
             writer.transport.abort()

@@ -1,4 +1,4 @@
-"""What a PodUnavailableBudget's spec may be: one table, for the CRD and for our own validation."""
+"""Valid and invalid specs of a PodUnavailableBudget: one table for the CRD and our validation."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +15,9 @@ class Case:
     name: str
     spec: Json
     field: str = ""
-    """Of the error; empty if there is none."""
+    """The field of the error; empty if there is none."""
     message: str = ""
-    """A part of the message; only in whole words that both have."""
+    """A part of the message, in words that the CRD and our validation share."""
     old: Json | None = None
 
 

@@ -1,4 +1,4 @@
-"""Coordinated rollouts as a watch sees them: how far each role was at each moment."""
+"""Coordinated rollouts as a watch reports them: the progress of each role at each moment."""
 
 import asyncio
 import sys
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from tests.support.leader_worker_sets import GROUP_INDEX
 from tests.support.namespace_under_test import NamespaceUnderTest, State, Watched, is_available
 from tests.support.objects import Json
 from tests.support.rbg_waiting import ROLE
-from tests.support.sets import GROUP_INDEX
 
 
 def revision(pod: Json, role: str) -> str:
@@ -22,7 +22,7 @@ def revision(pod: Json, role: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One role at one moment."""
+    """The replicas of one role at one moment."""
 
     desired: int
     updated: int
@@ -40,7 +40,7 @@ class Moment:
 
 
 def moment(state: State, role: str, desired: int, old: set[str], size: int = 1) -> Moment:
-    """`old` are revisions that are not the new one, `size` is of a LeaderWorkerSet's replicas."""
+    """`old` are the revisions before the rollout; `size` is that of a LeaderWorkerSet replica."""
     replicas: dict[str, list[Json]] = {}
     for uid, pod in state.items():
         labels = pod["metadata"].get("labels", {})
@@ -73,7 +73,8 @@ def course(
 
 
 def check_bounds(moments: list[dict[str, Moment]], skew: int, unavailable: int) -> None:
-    """In percent. What was started is compared with what was ready: the strictest reading."""
+    """`skew` and `unavailable` are in percent. What one role has started is compared with what the
+    others have ready: the strictest reading."""
     for at in moments:
         bound = max(Fraction(skew, 100), *(Fraction(1, one.desired) for one in at.values()))
         lowest = min(one.progress for one in at.values())
@@ -83,13 +84,13 @@ def check_bounds(moments: list[dict[str, Moment]], skew: int, unavailable: int) 
             assert missing <= one.desired * unavailable // 100, (role, at)
 
 
-async def intact(space: NamespaceUnderTest, *arguments: str) -> tuple[int, str]:
-    """The exit code of a command, and everything that it said."""
+async def intact(ns: NamespaceUnderTest, *arguments: str) -> tuple[int, str]:
+    """The exit code and the output of a command of Intact's."""
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("intact")),
         *arguments,
-        f"--kubeconfig={space.house.cluster.kubeconfig}",
-        f"--namespace={space.namespace}",
+        f"--kubeconfig={ns.cluster.kubeconfig}",
+        f"--namespace={ns.name}",
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

@@ -28,23 +28,23 @@ REVISION = "rolebasedgroup.workloads.x-k8s.io/controller-revision-hash"
 
 
 async def group_until(
-    space: NamespaceUnderTest, name: str, condition: Callable[[RoleBasedGroup], bool], what: str
+    ns: NamespaceUnderTest, name: str, condition: Callable[[RoleBasedGroup], bool], what: str
 ) -> RoleBasedGroup:
     async def look() -> RoleBasedGroup:
-        return await space.client.get(RBGS, name, space.namespace)
+        return await ns.client.get(RBGS, name, ns.name)
 
-    # A rollout takes many rounds, and some more after the end of a leader.
+    # A rollout takes many rounds, and longer if the leader dies.
     return await eventually(look, condition, what, within=3 * WITHIN)
 
 
 def condition_of(group: RoleBasedGroup, kind: str) -> tuple[str, str]:
-    """Status and reason; empty if it has none of this type."""
+    """Status and reason; both empty if there is no condition of this type."""
     found = [one for one in group.status.conditions if one.type == kind]
     return (found[0].status, found[0].reason) if found else ("", "")
 
 
 def settled(group: RoleBasedGroup) -> bool:
-    """Ready, all of it updated, and that said of the present spec."""
+    """Whether all replicas are ready and updated, by a status of the present generation."""
     return (
         group.status.observed_generation == group.metadata.generation
         and condition_of(group, "Ready")[0] == "True"
@@ -53,25 +53,25 @@ def settled(group: RoleBasedGroup) -> bool:
 
 
 def completed(group: RoleBasedGroup) -> bool:
-    """Settled, and no more to be done by its coordinations: what is old has been taken away."""
+    """Whether it is settled and all its coordinations are completed: old replicas are removed."""
     states = [
         one.state for each in group.status.coordination_state for one in each.progress.values()
     ]
     return settled(group) and set(states) == {"Completed"}
 
 
-async def group_settled(space: NamespaceUnderTest, name: str = "llm") -> RoleBasedGroup:
-    return await group_until(space, name, settled, f"group {name} to be settled")
+async def group_settled(ns: NamespaceUnderTest, name: str = "llm") -> RoleBasedGroup:
+    return await group_until(ns, name, settled, f"group {name} to be settled")
 
 
-async def change(space: NamespaceUnderTest, patch: list[Json], name: str = "llm") -> None:
-    await space.client.patch(GROUPS, patch, name, space.namespace, type=PatchType.JSON)
+async def change(ns: NamespaceUnderTest, patch: list[Json], name: str = "llm") -> None:
+    await ns.client.patch(GROUPS, patch, name, ns.name, type=PatchType.JSON)
 
 
-async def names_of(space: NamespaceUnderTest, resource: Any, labels: str = "") -> list[str]:
-    page = await space.client.list(resource, space.namespace, labels=labels)
+async def names_of(ns: NamespaceUnderTest, resource: Any, labels: str = "") -> list[str]:
+    page = await ns.client.list(resource, ns.name, labels=labels)
     return sorted(one["metadata"]["name"] for one in page.items)
 
 
-async def role_pods(space: NamespaceUnderTest, role: str) -> list[Json]:
-    return (await space.client.list(PODS, space.namespace, labels=f"{ROLE}={role}")).items
+async def role_pods(ns: NamespaceUnderTest, role: str) -> list[Json]:
+    return (await ns.client.list(PODS, ns.name, labels=f"{ROLE}={role}")).items

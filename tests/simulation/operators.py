@@ -1,4 +1,4 @@
-"""The replicas of Intact, and the Service before their gates."""
+"""The operators of a run, each in place of a process, and the Service before their gates."""
 
 import asyncio
 import random
@@ -17,12 +17,12 @@ from tests.simulation.world import World
 
 _WATCHED = ("pods", "podunavailablebudgets", "statefulsets", "replicasets", "leases")
 _SKEW = 1.0
-"""Seconds by which a replica's clock may be wrong."""
+"""Seconds by which the clock of an operator may be wrong."""
 _FORGOTTEN_AFTER = 3.0
-"""Seconds after which the Service has noticed that a replica is dead."""
+"""Seconds until the Service notices that an operator is dead."""
 
 
-class Replica:
+class Operator:
     def __init__(self, world: World, name: str) -> None:
         self.name = name
         self.died: float | None = None
@@ -71,8 +71,8 @@ class Replica:
         return self.died is None and all(each.store.synced for each in self.pub.reflectors)
 
     def kill(self) -> None:
-        """From one step to the next: nothing is released, nothing more is sent."""
-        role = "leader" if self.election.leads else "replica"
+        """At once: nothing is released, and nothing more is sent."""
+        role = "leader" if self.election.leads else "follower"
         self._world.trace.note(f"{self.name} dies ({role})")
         self._world.trace.count("deaths")
         self._world.trace.count(f"deaths of a {role}")
@@ -98,7 +98,7 @@ class Replica:
         raw = msgspec.Raw(msgspec.json.encode(request))
         task = self._reviews[number] = asyncio.create_task(self.pub.gate.review(raw))
         try:
-            # A caller that gives up does not end what it asked for.
+            # A caller that gives up does not cancel the review.
             await asyncio.wait({task})
         finally:
             del self._reviews[number]
@@ -109,10 +109,10 @@ class Replica:
 
 
 class Service:
-    """All replicas that live, and one hook that asks any of them."""
+    """One hook, which asks any operator that is alive and ready."""
 
     def __init__(self, world: World) -> None:
-        self.replicas: list[Replica] = []
+        self.operators: list[Operator] = []
         self._world = world
         self._rng = world.rng("service")
         self._started = 0
@@ -126,7 +126,7 @@ class Service:
             namespace_selector={"matchLabels": {GATED_LABEL: "true"}},
             condition=_is_present,
         )
-        # Another policy that may refuse what the gate has admitted: then it does not happen.
+        # Another webhook may refuse what the gate has admitted: then nothing happens to the pod.
         self._others = world.rng("other policy")
         self.refusals = 0.1
         world.api.admit(
@@ -135,28 +135,29 @@ class Service:
             [Rule(("pods",), ("DELETE", "UPDATE")), Rule(("pods/eviction",))],
         )
 
-    def start(self) -> Replica:
+    def start(self) -> Operator:
         self._started += 1
-        replica = Replica(self._world, f"replica-{self._started}")
-        self.replicas.append(replica)
-        replica.start()
-        return replica
+        # The name seeds its random streams: with another name every seed is another course.
+        operator = Operator(self._world, f"replica-{self._started}")
+        self.operators.append(operator)
+        operator.start()
+        return operator
 
     @property
-    def alive(self) -> list[Replica]:
-        return [replica for replica in self.replicas if replica.died is None]
+    def alive(self) -> list[Operator]:
+        return [operator for operator in self.operators if operator.died is None]
 
     async def _review(self, request: dict[str, Any]) -> dict[str, Any]:
         trace, name = self._world.trace, request["name"]
         what = f"{request.get('subResource') or request['operation']} {name}"
         await self._travel()
-        endpoints = [replica for replica in self.replicas if self._is_listed(replica)]
+        endpoints = [operator for operator in self.operators if self._is_listed(operator)]
         if not endpoints:
             trace.count("unanswered")
             raise ConnectionRefusedError("no endpoints")
-        replica = self._rng.choice(endpoints)
+        operator = self._rng.choice(endpoints)
         try:
-            answer = await replica.review(request)
+            answer = await operator.review(request)
         except ConnectionError:
             trace.count("unanswered")
             raise
@@ -165,16 +166,16 @@ class Service:
             return answer
         if answer["allowed"]:
             trace.count("admissions")
-            trace.note(f"{replica.name} admits {what}")
+            trace.note(f"{operator.name} admits {what}")
         else:
             trace.count("denials")
-            trace.note(f"{replica.name} denies {what}: {answer['status']['message'][:90]}")
+            trace.note(f"{operator.name} denies {what}: {answer['status']['message'][:90]}")
         return answer
 
-    def _is_listed(self, replica: Replica) -> bool:
-        if replica.died is None:
-            return replica.is_ready
-        return asyncio.get_running_loop().time() - replica.died < _FORGOTTEN_AFTER
+    def _is_listed(self, operator: Operator) -> bool:
+        if operator.died is None:
+            return operator.is_ready
+        return asyncio.get_running_loop().time() - operator.died < _FORGOTTEN_AFTER
 
     async def _travel(self) -> None:
         await asyncio.sleep(self._rng.uniform(0, self._world.weather.latency))
@@ -189,7 +190,7 @@ class Service:
 
 
 def _is_present(request: dict[str, Any]) -> bool:
-    """As the registration's condition: a pod that is going or gone is nobody's business."""
+    """As the match condition of the registration: terminating and finished pods are not sent."""
     old = request.get("oldObject")
     if not old:
         return True

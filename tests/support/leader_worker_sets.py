@@ -1,4 +1,4 @@
-"""LeaderWorkerSets without their controller: the CRD, and what the controller does, in small."""
+"""LeaderWorkerSets without their controller: the CRD, and a small controller in its place."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,65 +8,27 @@ from typing import Any
 from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, KubeError, NotFound
 from intact.operator.install.install import CRDS
-from tests.support.objects import PODS, Json
+from tests.support.objects import PODS, Json, definition
 from tests.support.rbg_waiting import SETS
 
-NAME = "leaderworkersets.leaderworkerset.x-k8s.io"
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 SET_NAME = "leaderworkerset.sigs.k8s.io/name"
 REVISION = "leaderworkerset.sigs.k8s.io/template-revision-hash"
 
 
-def definition() -> Json:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": NAME,
-            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/lws"},
-        },
-        "spec": {
-            "group": "leaderworkerset.x-k8s.io",
-            "scope": "Namespaced",
-            "names": {
-                "plural": "leaderworkersets",
-                "singular": "leaderworkerset",
-                "kind": "LeaderWorkerSet",
-                "listKind": "LeaderWorkerSetList",
-                "shortNames": ["lws"],
-            },
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "properties": {"spec": anything, "status": anything},
-                        }
-                    },
-                }
-            ],
-        },
-    }
-
-
 async def install_sets(client: Client) -> None:
     with suppress(AlreadyExists):
-        await client.create(CRDS, definition())
+        await client.create(CRDS, definition(SETS))
 
 
 async def remove_sets(client: Client) -> None:
     with suppress(NotFound):
-        await client.delete(CRDS, NAME)
+        await client.delete(CRDS, SETS.full_name)
     async with asyncio.timeout(180):
         while True:
             try:
-                await client.get(CRDS, NAME)
+                await client.get(CRDS, SETS.full_name)
             except NotFound:
                 return
             await asyncio.sleep(0.1)
@@ -74,11 +36,12 @@ async def remove_sets(client: Client) -> None:
 
 @asynccontextmanager
 async def simulated_sets(
-    client: Client, namespace: str, *, says: bool = True
+    client: Client, namespace: str, *, observed_generation: bool = True
 ) -> AsyncGenerator[None, None]:
-    """Plays the controller: replicas with a leader and workers, from the highest index down to the
-    partition updated one at a time. `says` whether it tells which generation it has seen."""
-    playing = asyncio.create_task(_play(client, namespace, says=says))
+    """Plays the controller: creates replicas of a leader and its workers, and updates one replica
+    at a time, from the highest index down to the partition. With `observed_generation` it writes
+    that into the status."""
+    playing = asyncio.create_task(_play(client, namespace, observed_generation=observed_generation))
     try:
         yield
     finally:
@@ -86,15 +49,17 @@ async def simulated_sets(
         await asyncio.gather(playing, return_exceptions=True)
 
 
-async def _play(client: Client, namespace: str, *, says: bool) -> None:
+async def _play(client: Client, namespace: str, *, observed_generation: bool) -> None:
     while True:
         with suppress(KubeError):
             for each in (await client.list(SETS, namespace)).items:
-                await _reconcile(client, namespace, each, says=says)
+                await _reconcile(client, namespace, each, observed_generation=observed_generation)
         await asyncio.sleep(0.1)
 
 
-async def _reconcile(client: Client, namespace: str, each: Json, *, says: bool) -> None:
+async def _reconcile(
+    client: Client, namespace: str, each: Json, *, observed_generation: bool
+) -> None:
     name, spec = each["metadata"]["name"], each["spec"]
     template, replicas = spec["leaderWorkerTemplate"], spec["replicas"]
     rolling = spec["rolloutStrategy"]["rollingUpdateConfiguration"]
@@ -117,7 +82,7 @@ async def _reconcile(client: Client, namespace: str, each: Json, *, says: bool) 
         else:
             await _fill(client, namespace, each, index, pods)
     status = {"replicas": replicas}
-    if says:
+    if observed_generation:
         status["observedGeneration"] = each["metadata"]["generation"]
     if each.get("status") != status:
         await client.patch(SETS, {"status": status}, name, namespace, subresource="status")

@@ -153,7 +153,7 @@ async def test_intact_run_waits_for_an_unreachable_server(
             text = await intact.ready(503, server)
             assert "[-] pods: " in text
             assert await intact.get("/healthz") == (200, "ok\n")
-            assert any("WARNING" in line and server in line for line in intact.log)
+            await intact.logged("WARNING", server)
             proxy.accepting = True
             await intact.ready()
 
@@ -176,7 +176,7 @@ async def test_a_forbidden_watch_is_reported_and_retried(
             await intact.started()
             text = await intact.ready(503, "pods is forbidden")
             assert f"system:serviceaccount:{namespace}:intact" in text
-            assert any("pods is forbidden" in line for line in intact.log)
+            await intact.logged("pods is forbidden")
             assert not await intact.leads()
             await client.create(CLUSTER_ROLE_BINDINGS, binding(namespace))
             try:

@@ -51,6 +51,15 @@ class IntactProcess:
                     return answer[1]
                 await asyncio.sleep(0.05)
 
+    async def logged(self, *words: str) -> str:
+        """Wait for a log line with all these words: it comes through a pipe, after the fact."""
+        async with asyncio.timeout(60):
+            while True:
+                for line in self.log:
+                    if all(word in line for word in words):
+                        return line
+                await asyncio.sleep(0.05)
+
     async def leads(self) -> bool:
         return await self.metric("intact_leader") == 1
 

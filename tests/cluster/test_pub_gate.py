@@ -8,7 +8,7 @@ import pytest
 from devcluster.api import Api
 from devcluster.errors import ApiError
 from devcluster.waiting import wait_for
-from intact.budget.pub.decision import RECORD_LIFETIME
+from intact.budget.pub.ledger import RECORD_LIFETIME
 from tests.support.cluster_with_intact import ClusterWithIntact, shared_house
 from tests.support.namespace_under_test import (
     STATEFUL_SETS,

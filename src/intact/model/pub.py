@@ -1,6 +1,6 @@
 """PodUnavailableBudget, of policy.kruise.io/v1alpha1."""
 
-from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -64,10 +64,26 @@ class Ledger(View):
 
 
 UNREADABLE = Ledger()
-"""Stands for a ledger that somebody has spoilt: nothing is allowed on it."""
+"""Stands for a ledger whose stored text cannot be read: the gate allows nothing on it."""
 
 
-class PubStatus(View, dict=True, gc=True):
+def read_ledger(text: str) -> Ledger:
+    if not text:
+        return Ledger()
+    try:
+        return _LEDGER.decode(text)
+    except msgspec.DecodeError:
+        return UNREADABLE
+
+
+def write_ledger(ledger: Ledger) -> str:
+    return msgspec.json.encode(ledger).decode()
+
+
+_LEDGER = msgspec.json.Decoder(Ledger)
+
+
+class PubStatus(View):
     observed_generation: int = 0
     unavailable_allowed: int = 0
     current_available: int = 0
@@ -77,30 +93,33 @@ class PubStatus(View, dict=True, gc=True):
     disrupted_pods: dict[str, str] = {}
     unavailable_pods: dict[str, str] = {}
     conditions: list[Condition] = []
-    ledger_text: str = msgspec.field(default="", name="ledger")
-    """JSON, stored as one string: the API server validates and tracks every field of an object,
-    which for some hundred records takes it ten times as long."""
+    ledger_or_text: Ledger | str = msgspec.field(default="", name="ledger")
+    """A ledger, of any status that was made; only what is stored has its text in this place.
 
-    @cached_property
+    The text is JSON in one string: the API server validates and tracks every field of an object,
+    which for some hundred records takes it ten times as long. It is read once, when the status is
+    decoded, and written once for each status that is stored (`stored_form`): many decisions may go
+    into one write.
+    """
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ledger_or_text, str):
+            ledger = read_ledger(self.ledger_or_text)
+            msgspec.structs.force_setattr(self, "ledger_or_text", ledger)
+
+    @property
     def ledger(self) -> Ledger:
-        if not self.ledger_text:
-            return Ledger()
-        try:
-            return _LEDGER.decode(self.ledger_text)
-        except msgspec.DecodeError:
-            return UNREADABLE
+        assert isinstance(self.ledger_or_text, Ledger)
+        return self.ledger_or_text
 
-    def with_ledger(self, ledger: Ledger, *, written: bool = False) -> "PubStatus":
-        """Its text is written for what is stored: many decisions may go into one write."""
-        text = msgspec.json.encode(ledger).decode() if written else _UNWRITTEN
-        made = msgspec.structs.replace(self, ledger_text=text)
-        made.__dict__["ledger"] = ledger
-        return made
+    def with_ledger(self, ledger: Ledger) -> "PubStatus":
+        return msgspec.structs.replace(self, ledger_or_text=ledger)
 
-
-_LEDGER = msgspec.json.Decoder(Ledger)
-_UNWRITTEN = "unwritten"
-"""Not JSON: whoever reads it by mistake allows nothing."""
+    def stored_form(self) -> dict[str, Any]:
+        """As the API server stores it, with the text of the ledger."""
+        text = write_ledger(self.ledger)
+        form: dict[str, Any] = msgspec.to_builtins(self.with_ledger(Ledger()))
+        return form | {"ledger": text}
 
 
 class PodUnavailableBudget(View):

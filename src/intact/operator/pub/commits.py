@@ -12,7 +12,8 @@ from datetime import datetime
 
 import msgspec
 
-from intact.budget.pub.decision import Decision, Operation, Reason, Subject, decide
+from intact.budget.pub.decision import Decision, Reason, Subject, decide
+from intact.budget.pub.ledger import Operation
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.store import Key

@@ -19,7 +19,7 @@ from intact.kube.store import Key, Store
 from intact.model.namespace import Namespace
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.pub.commits import Commits
-from intact.operator.pub.expected import Expectations
+from intact.operator.pub.expected import ExpectedUnits
 from intact.operator.pub.gate import Gate, Observe, ignore
 from intact.operator.pub.gated_namespaces import GatedNamespaces
 from intact.operator.pub.index import PubIndex
@@ -74,7 +74,7 @@ class PubController:
             client,
             self.index,
             self.commits,
-            Expectations(client, self.index, self.workloads),
+            ExpectedUnits(client, self.index, self.workloads),
             self.pods,
             self.events,
             now=now,

@@ -13,7 +13,8 @@ import msgspec
 
 from intact.budget.pub import in_place
 from intact.budget.pub.availability import is_available, is_exempt
-from intact.budget.pub.decision import Decision, Operation, Subject
+from intact.budget.pub.decision import Decision, Subject
+from intact.budget.pub.ledger import Operation
 from intact.budget.pub.settings import Enforcement, enforcement, protected_operations
 from intact.kube.client import Client
 from intact.kube.errors import KubeError, NotFound

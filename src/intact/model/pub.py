@@ -29,7 +29,7 @@ class PubSpec(View):
 
 
 class ContainerMark(View):
-    """A container as it was when its change was admitted."""
+    """A container as it was when the gate admitted its change."""
 
     container_id: str = ""
     image_id: str = ""
@@ -39,7 +39,7 @@ class ContainerMark(View):
 
 
 class LedgerRecord(View):
-    """A disruption of one pod that was admitted and not yet seen to have happened."""
+    """A disruption of one pod that the gate has admitted and no recount has seen happen yet."""
 
     name: str
     operation: str
@@ -51,14 +51,14 @@ class LedgerRecord(View):
 
 
 class Ledger(View):
-    """What the gate needs beside the counters. Records are by UID: names come back."""
+    """What the gate needs beside the counters. Records are by UID: a name may come back."""
 
     pods: dict[str, LedgerRecord] = {}
     unavailable_groups: list[str] = []
     surplus: dict[str, int] = {}
-    """Available pods above the need, of groups that have any."""
+    """Available pods above the need, by group; only groups that have any."""
     released: list[str] = []
-    """UIDs of owners that want no pods any more: theirs are free to go."""
+    """UIDs of owners that want no pods any more: the pods of these owners are free to go."""
     seen: str = ""
     """The resource version of the pods that the last recount looked at."""
 

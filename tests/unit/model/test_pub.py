@@ -41,7 +41,7 @@ def stored_status() -> PubStatus:
     return msgspec.json.decode(json.dumps(body), type=PubStatus)
 
 
-OTHER_FIELDS = {
+OTHER_FIELDS: dict[str, object] = {
     field.name: [] if field.type == list[Condition] else {} if field.type == dict[str, str] else 3
     for field in msgspec.structs.fields(PubStatus)
     if field.name != "ledger_or_text"

@@ -6,13 +6,13 @@ Admissions that wait at the gate meanwhile go into the same write.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
 
 from intact.budget.pub import conditions
+from intact.budget.pub.ledger import RECORD_LIFETIME
 from intact.budget.pub.recount import (
     Expectation,
     is_current,
@@ -37,8 +37,6 @@ from intact.operator.pub.expected import ExpectedUnits, Learned
 from intact.operator.pub.index import Entry, PubIndex
 from intact.operator.pub.status import read_again
 from intact.operator.watch.freshness import Behind, versions_now
-
-log = logging.getLogger(__name__)
 
 GATHER = 0.2
 """Seconds for which events are gathered."""
@@ -186,8 +184,8 @@ class Recounter:
         if pod is not None:
             reference = reference_to(PODS, pod.metadata)
             text = (
-                f"The budget {meta.name} allowed this pod to go, but the pod has not gone; the "
-                "budget no longer counts it as going."
+                f"The budget {meta.name} allowed this pod to go, but the pod is still here after "
+                f"{RECORD_LIFETIME.total_seconds():g} s; the budget counts it again."
             )
             self._events.record(reference, "Warning", "NotDeleted", text)
 

@@ -69,8 +69,11 @@ class TestDenial:
             assert (error.code, error.reason) == (429, "TooManyRequests")
             assert [cause.reason for cause in error.causes] == [DISRUPTION_BUDGET]
             assert error.retry_after is None
-            assert "Pod p-1 cannot go now: budget b has 2 of 3 pods available" in str(error)
-            assert "waits for p-0" in str(error)
+            assert (
+                "Pod p-1 cannot go now: 2 of 3 pods are available; the budget b requires 2."
+                in str(error)
+            )
+            assert "It waits for pod p-0 to be replaced and ready." in str(error)
 
     @simulated
     async def test_it_is_told_on_the_pod_and_on_the_budget_and_who_asked_in_the_log(
@@ -86,8 +89,8 @@ class TestDenial:
                 "Pod": 3,
                 "PodUnavailableBudget": 3,
             }
-            assert all("must stay so" in one["message"] for one in events)
-            assert "asked for by alice" in caplog.text
+            assert all("the budget b requires 3" in one["message"] for one in events)
+            assert "requested by alice" in caplog.text
 
     @simulated
     async def test_a_gate_that_cannot_read_denies(self) -> None:
@@ -373,13 +376,13 @@ class TestStaleStore:
     @simulated
     async def test_a_record_that_was_cleared_meanwhile_lets_nobody_go(self) -> None:
         """An update is over and its unit given to another; one gate has heard of neither."""
-        async with running(replicas=2) as scene:
+        async with running(controllers=2) as scene:
             await three(scene)
             await scene.run_container("p-0", "registry.example/main:1", "c1")
             await scene.settle()
             assert await scene.set_image("p-0", "web:2") == 200
             await scene.settle(1)
-            late = scene.replicas[1]
+            late = scene.controllers[1]
             entry = late.index.entries[NS, "b"]
             assert entry.budget.status.ledger.pods.keys() == {uid(scene, "p-0")}
             frozen = entry.budget
@@ -388,7 +391,7 @@ class TestStaleStore:
             assert scene.status().ledger.pods == {}
             request = {"uid": "r", "operation": "DELETE", "namespace": NS}
             delete_1 = request | {"name": "p-1", "oldObject": scene.api.peek("pods", NS, "p-1")}
-            assert (await scene.review(delete_1, scene.replica))["allowed"]
+            assert (await scene.review(delete_1, scene.controller))["allowed"]
             entry.budget = frozen
             delete_0 = request | {"name": "p-0", "oldObject": scene.api.peek("pods", NS, "p-0")}
             assert not (await scene.review(delete_0, late))["allowed"]
@@ -413,7 +416,7 @@ class TestStaleStore:
                 "oldObject": old,
                 "object": old | {"spec": old["spec"] | {"containers": [main]}},
             }
-            assert (await scene.review(request, scene.replica))["allowed"]
+            assert (await scene.review(request, scene.controller))["allowed"]
 
     @simulated
     async def test_a_spoilt_ledger_allows_nothing_until_it_is_made_anew(self) -> None:
@@ -433,7 +436,7 @@ class TestStaleStore:
             await three(scene, maxUnavailable=0)
             await scene.scale(STATEFUL_SET, "p", 0)
             await scene.settle()
-            entry = scene.replica.index.entries[NS, "b"]
+            entry = scene.controller.index.entries[NS, "b"]
             frozen = entry.budget
             await scene.scale(STATEFUL_SET, "p", 3)
             await scene.settle()
@@ -495,7 +498,7 @@ class TestEnforcement:
             await three(scene, maxUnavailable=0, annotations={ENFORCEMENT: "Warn"})
             assert await scene.delete("p-0") == 200
             assert len(scene.warnings) == 1
-            assert "Pod p-0 cannot go now: budget b has 3 of 3" in scene.warnings[0]
+            assert "Pod p-0 cannot go now: 3 of 3 pods are available" in scene.warnings[0]
             await scene.settle()
             assert len(await scene.events("DisruptionWouldBeDenied")) == 2
 
@@ -569,7 +572,7 @@ class TestNotCountedYet:
             scene.leader = -1
             await scene.budget("new", select=A, maxUnavailable=3)
             await scene.settle()
-            with pytest.raises(ApiError, match="new is still being processed"):
+            with pytest.raises(ApiError, match="still counting the pods of the budget new"):
                 await scene.client.delete(PODS, "p-0", NS)
 
     @simulated
@@ -581,7 +584,7 @@ class TestNotCountedYet:
             await scene.settle()
             assert await scene.delete("p-0") == 429
             scene.leader = 0
-            scene.replica.recounts.add((NS, "b"))
+            scene.controller.recounts.add((NS, "b"))
             await scene.settle()
             assert await scene.delete("p-0") == 200
 
@@ -670,7 +673,7 @@ class TestGroups:
         async with running() as scene:
             await self.shards(scene)
             assert [await scene.evict(f"s0-{number}") for number in range(2)] == [200, 200]
-            with pytest.raises(ApiError, match=r"of group 's1' cannot go now.*waits for s0"):
+            with pytest.raises(ApiError, match=r"of group 's1' cannot go now.*waits for group s0"):
                 await scene.client.evict(POD_VIEWS, "s1-0", NS)
             await scene.settle()
             assert await scene.evict("s0-2") == 200
@@ -686,7 +689,7 @@ class TestGroups:
 
     @simulated
     async def test_a_drain_of_all_ends_with_never_two_groups_down(self) -> None:
-        async with running(replicas=2) as scene:
+        async with running(controllers=2) as scene:
             await self.shards(scene)
             scene.faults.delay_watches(0, 0.5)
 
@@ -745,7 +748,7 @@ async def test_an_eviction_that_a_pdb_denies_costs_nothing_more_each_time_it_is_
 async def test_what_is_told_of_each_decision() -> None:
     async with running() as scene:
         told: list[tuple[str, str, str, bool, str]] = []
-        scene.replica.gate._observe = lambda asked, entry, decision, _mode: told.append(
+        scene.controller.gate._observe = lambda asked, entry, decision, _mode: told.append(
             (
                 asked.user,
                 asked.operation.value,

@@ -25,7 +25,7 @@ def message(scene: Scene, condition: str) -> str:
 
 class TestWrites:
     @simulated
-    async def test_where_nothing_has_changed_nothing_is_written(self) -> None:
+    async def test_nothing_is_written_where_nothing_has_changed(self) -> None:
         async with running() as scene:
             await three(scene)
             version = scene.stored().metadata.resource_version
@@ -40,35 +40,35 @@ class TestWrites:
             await scene.workload(STATEFUL_SET, "p", 40, pods=40, labels=A)
             await scene.budget(maxUnavailable="50%")
             await scene.settle()
-            before = scene.replica.recounter.writes
+            before = scene.controller.recounter.writes
             await asyncio.gather(*(scene.set_ready(f"p-{number}", False) for number in range(15)))
             await scene.settle()
             assert scene.numbers() == (5, 25, 20, 40)
-            assert scene.replica.recounter.writes - before <= 3
+            assert scene.controller.recounter.writes - before <= 3
 
     @simulated
-    async def test_who_does_not_lead_writes_nothing(self) -> None:
-        async with running(replicas=2) as scene:
+    async def test_a_controller_that_does_not_lead_writes_nothing(self) -> None:
+        async with running(controllers=2) as scene:
             await three(scene)
             scene.leader = 1
             version = scene.stored().metadata.resource_version
             await scene.set_ready("p-0", False)
             await scene.settle(60)
             assert scene.stored().metadata.resource_version == version
-            leading = asyncio.create_task(scene.replicas[1].lead())
+            leading = asyncio.create_task(scene.controllers[1].lead())
             await scene.settle()
             assert scene.numbers() == (0, 2, 2, 3)
             leading.cancel()
 
     @simulated
     async def test_a_new_leader_lists_pods_afresh(self) -> None:
-        async with running(replicas=2) as scene:
+        async with running(controllers=2) as scene:
             await three(scene)
-            lists = scene.replicas[1].pods.stats.lists
+            lists = scene.controllers[1].pods.stats.lists
             scene.leader = 1
-            leading = asyncio.create_task(scene.replicas[1].lead())
+            leading = asyncio.create_task(scene.controllers[1].lead())
             await scene.settle()
-            assert scene.replicas[1].pods.stats.lists == lists + 1
+            assert scene.controllers[1].pods.stats.lists == lists + 1
             leading.cancel()
 
     @simulated
@@ -132,7 +132,7 @@ class TestRecords:
             assert scene.numbers() == (0, 2, 2, 3)
 
     @simulated
-    async def test_a_pod_that_did_not_go_gives_its_unit_back_and_somebody_is_told(self) -> None:
+    async def test_a_pod_that_did_not_go_gives_its_unit_back_and_an_event_says_so(self) -> None:
         async with running() as scene:
             await three(scene)
             scene.api.admit("other", deny, [Rule(("pods",), ("DELETE",))])
@@ -144,7 +144,10 @@ class TestRecords:
             assert scene.numbers() == (1, 3, 2, 3)
             [event] = await scene.events("NotDeleted")
             assert event["involvedObject"]["name"] == "p-0"
-            assert "the unit is given back" in event["message"]
+            assert event["message"] == (
+                "The budget b allowed this pod to go, but the pod is still here after 30 s; "
+                "the budget counts it again."
+            )
 
     @simulated
     async def test_a_pod_that_vanished_without_asking_is_counted_at_once(self) -> None:
@@ -201,7 +204,7 @@ class TestConditions:
             await scene.budget(podGroupPolicy=SHARDS)
             await scene.settle()
             assert scene.condition("GroupLabelsMissing") == "True"
-            assert message(scene, "GroupLabelsMissing").endswith("one by one: x, y")
+            assert message(scene, "GroupLabelsMissing").endswith("a unit of its own: x, y")
             assert scene.numbers() == (1, 3, 2, 3)
             for name in ("x", "y"):
                 await scene.update(name, {"metadata": {"labels": {"shard": "t"}}})
@@ -231,7 +234,7 @@ class TestConditions:
             assert scene.condition("Working") == "True"
 
     @simulated
-    async def test_what_others_wrote_stays(self) -> None:
+    async def test_conditions_of_other_writers_stay(self) -> None:
         async with running() as scene:
             await three(scene)
             foreign = {

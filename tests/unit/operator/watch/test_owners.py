@@ -47,9 +47,9 @@ async def test_the_chain_of_a_worker_leads_through_its_leader() -> None:
         await lws(scene)
         await scene.settle()
         worker, leader = await read(scene, "top-0-1"), await read(scene, "top-0")
-        assert kinds(scene.replica.workloads.chain(worker)) == WORKER_CHAIN
-        assert kinds(scene.replica.workloads.chain(leader)) == WORKER_CHAIN[2:]
-        top = scene.replica.workloads.chain(leader).owners[-1].group_kind
+        assert kinds(scene.controller.workloads.chain(worker)) == WORKER_CHAIN
+        assert kinds(scene.controller.workloads.chain(leader)) == WORKER_CHAIN[2:]
+        top = scene.controller.workloads.chain(leader).owners[-1].group_kind
         assert top == ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
 
 
@@ -58,7 +58,7 @@ async def test_a_pod_without_an_owner_has_an_empty_chain() -> None:
     async with running() as scene:
         await scene.pods("alone")
         await scene.settle()
-        assert scene.replica.workloads.chain(await read(scene, "alone")) == Chain()
+        assert scene.controller.workloads.chain(await read(scene, "alone")) == Chain()
 
 
 @pytest.mark.parametrize("hidden", ["statefulsets", "pods", ""])
@@ -70,10 +70,10 @@ async def test_what_is_not_in_a_store_yet_is_asked_for(hidden: str) -> None:
         await lws(scene)
         await scene.settle()
         worker = await read(scene, "top-0-1")
-        short = scene.replica.workloads.chain(worker)
+        short = scene.controller.workloads.chain(worker)
         assert kinds(short) != WORKER_CHAIN
         assert not short.complete
-        assert kinds(await scene.replica.workloads.complete(worker)) == WORKER_CHAIN
+        assert kinds(await scene.controller.workloads.complete(worker)) == WORKER_CHAIN
 
 
 @simulated
@@ -85,7 +85,7 @@ async def test_an_owner_that_is_gone_ends_the_chain() -> None:
         await scene.workload(REPLICA_SET, "rs", 1, owner=None)
         await scene.settle()
         pod = await read(scene, "rs-0")
-        chain = await scene.replica.workloads.complete(pod)
+        chain = await scene.controller.workloads.complete(pod)
         assert [owner.uid for owner in chain.owners] == [rs["metadata"]["uid"]]
 
 
@@ -99,7 +99,7 @@ async def test_owners_in_a_circle_end() -> None:
         await scene.pod("p", owner=plan, labels=A)
         await scene.budget()
         await scene.settle()
-        assert len(scene.replica.workloads.chain(await read(scene, "p")).owners) == 10
+        assert len(scene.controller.workloads.chain(await read(scene, "p")).owners) == 10
         assert scene.numbers() == (1, 1, 0, 1)
 
 
@@ -111,11 +111,11 @@ class TestKinds:
         async with running() as scene:
             await scene.workload(ROLLOUT, "top", 1, pods=1, labels=A)
             await scene.settle()
-            assert (SETS_GROUP, "Rollout") not in scene.replica.workloads.reflectors
+            assert (SETS_GROUP, "Rollout") not in scene.controller.workloads.reflectors
             await scene.budget()
             await scene.settle()
-            assert (SETS_GROUP, "Rollout") in scene.replica.workloads.reflectors
-            assert scene.replica.workloads.has_scale((SETS_GROUP, "Rollout"))
+            assert (SETS_GROUP, "Rollout") in scene.controller.workloads.reflectors
+            assert scene.controller.workloads.has_scale((SETS_GROUP, "Rollout"))
 
     @simulated
     async def test_also_above_other_owners(self) -> None:
@@ -123,7 +123,7 @@ class TestKinds:
             await lws(scene)
             await scene.budget()
             await scene.settle()
-            assert (LWS_GROUP, "LeaderWorkerSet") in scene.replica.workloads.reflectors
+            assert (LWS_GROUP, "LeaderWorkerSet") in scene.controller.workloads.reflectors
 
     @simulated
     async def test_one_without_a_scale(self) -> None:
@@ -131,8 +131,8 @@ class TestKinds:
             await scene.workload(PLAN, "top", pods=1, labels=A)
             await scene.budget()
             await scene.settle()
-            assert (SETS_GROUP, "Plan") in scene.replica.workloads.reflectors
-            assert not scene.replica.workloads.has_scale((SETS_GROUP, "Plan"))
+            assert (SETS_GROUP, "Plan") in scene.controller.workloads.reflectors
+            assert not scene.controller.workloads.has_scale((SETS_GROUP, "Plan"))
 
     @simulated
     async def test_one_that_the_server_does_not_know_is_looked_for_again(self) -> None:
@@ -145,7 +145,7 @@ class TestKinds:
             await scene.pod("p", owner=owner, labels=A)
             await scene.budget()
             await scene.settle(200)
-            assert (SETS_GROUP, "Unheard") not in scene.replica.workloads.reflectors
+            assert (SETS_GROUP, "Unheard") not in scene.controller.workloads.reflectors
             asked = scene.wires[0].count("GET", f"/apis/{SETS_GROUP}/v1")
             assert 2 <= asked <= 6
             assert scene.numbers() == (1, 1, 0, 1)
@@ -165,7 +165,7 @@ class TestKinds:
     @simulated
     async def test_one_that_may_not_be_followed_holds_up_nobody(self) -> None:
         """All else is counted; and a replica that starts anew can still lead."""
-        async with running(replicas=2) as scene:
+        async with running(controllers=2) as scene:
             scene.faults.fail_randomly(
                 1.0,
                 Moment.BEFORE,
@@ -178,7 +178,7 @@ class TestKinds:
             await scene.settle(10)
             assert scene.numbers("for-b") == (1, 3, 2, 3)
             scene.leader = 1
-            leading = asyncio.create_task(scene.replicas[1].lead())
+            leading = asyncio.create_task(scene.controllers[1].lead())
             await scene.settle(10)
             await scene.set_ready("one-0", False)
             await scene.settle(10)
@@ -192,7 +192,7 @@ async def test_workloads_are_found_by_uid_and_by_owner() -> None:
         top = await scene.workload(DEPLOYMENT, "top", 1)
         rs = await scene.workload(REPLICA_SET, "rs", 1, owner=top)
         await scene.settle()
-        workloads = scene.replica.workloads
+        workloads = scene.controller.workloads
         found = workloads.by_uid(rs["metadata"]["uid"])
         assert found is not None
         assert (found[0], found[1].metadata.name) == (("apps", "ReplicaSet"), "rs")

@@ -75,7 +75,7 @@ async def test_a_denial_is_a_429_with_its_cause(space: NamespaceUnderTest) -> No
     for answer in (await space.delete("a"), await space.evict("a")):
         assert answer.code == 429
         assert answer.causes == ("DisruptionBudget",)
-        assert "Pod a cannot go now: budget budget has 2 of 2 pods available" in answer.message
+        assert "Pod a cannot go now: 2 of 2 pods are available" in answer.message
     assert is_available(await space.get("a"))
 
 
@@ -84,7 +84,7 @@ async def test_a_collection_is_deleted_as_far_as_the_budget_goes(space: Namespac
     await space.budget(SELECTOR | {"minAvailable": 3}, unavailable_allowed=2)
     code, said = await space.kubectl("delete", "--raw", PODS.path(space.namespace))
     assert code == 1
-    assert "cannot go now: budget budget has 3 of 5 pods available" in said
+    assert "cannot go now: 3 of 5 pods are available; the budget budget requires 3." in said
     await space.until("three to be left", lambda pods: len(pods) == 3)
     await space.counted(current_available=3, unavailable_allowed=0, disrupted_pods={})
     code, said = await space.kubectl("delete", "pods", "--all", "--force")
@@ -358,7 +358,7 @@ async def test_warn_allows_with_a_warning(space: NamespaceUnderTest) -> None:
     code, said = await space.kubectl("delete", "pod", "a", "--wait=false")
     assert code == 0, said
     assert "Warning: " in said
-    assert "Pod a cannot go now: budget budget has 1 of 1 pods available" in said
+    assert "Pod a cannot go now: 1 of 1 pods are available" in said
 
 
 async def test_audit_allows_and_records(
@@ -392,7 +392,7 @@ async def test_a_denial_is_seen_on_pod_and_budget_in_metrics_and_log(
         assert "EVICT: Pod a cannot go now" in event["message"]
     await shown(house, space, "budget", total=1, available=1, allowed=0)
     logs = "".join(replica.log for replica in house.replicas)
-    line = f"budget {space.namespace}/budget denied EVICT of pod a asked for by devcluster-admin"
+    line = f"budget {space.namespace}/budget denied EVICT of pod a, requested by devcluster-admin"
     assert line in logs
 
 

@@ -47,31 +47,6 @@ class TestWrites:
             assert scene.controller.recounter.writes - before <= 3
 
     @simulated
-    async def test_a_controller_that_does_not_lead_writes_nothing(self) -> None:
-        async with running(controllers=2) as scene:
-            await three(scene)
-            scene.leader = 1
-            version = scene.stored().metadata.resource_version
-            await scene.set_ready("p-0", False)
-            await scene.settle(60)
-            assert scene.stored().metadata.resource_version == version
-            leading = asyncio.create_task(scene.controllers[1].lead())
-            await scene.settle()
-            assert scene.numbers() == (0, 2, 2, 3)
-            leading.cancel()
-
-    @simulated
-    async def test_a_new_leader_lists_pods_afresh(self) -> None:
-        async with running(controllers=2) as scene:
-            await three(scene)
-            lists = scene.controllers[1].pods.stats.lists
-            scene.leader = 1
-            leading = asyncio.create_task(scene.controllers[1].lead())
-            await scene.settle()
-            assert scene.controllers[1].pods.stats.lists == lists + 1
-            leading.cancel()
-
-    @simulated
     async def test_a_store_older_than_the_last_recount_is_not_counted(self) -> None:
         async with running() as scene:
             await three(scene)

@@ -137,7 +137,9 @@ RECORDS: dict[str, tuple[LedgerRecord, Pod | None, bool, bool]] = {
 
 
 @pytest.mark.parametrize("case", RECORDS.values(), ids=RECORDS)
-def test_what_is_cleared(case: tuple[LedgerRecord, Pod | None, bool, bool]) -> None:
+def test_a_record_is_cleared_once_its_disruption_was_seen(
+    case: tuple[LedgerRecord, Pod | None, bool, bool],
+) -> None:
     one, found, soon, late = case
     for now, keeps in ((SOON, soon), (LATE, late)):
         kept, _stayed = unseen({"uid": one}, lambda _name: found, "100", now, AS_READ)
@@ -218,7 +220,7 @@ def test_a_recount_looks_at_nothing_older_than_the_one_before(
     assert is_current(budget(ledger=Ledger(seen=before)), seen) == expected
 
 
-def test_the_next_record_to_outlive_its_time() -> None:
+def test_the_next_expiry_is_that_of_the_oldest_record_still_alive() -> None:
     early, later = record(), record()
     late = LedgerRecord(name="q", operation="EVICT", at=timestamp_after(SOON), resource_version="1")
     assert next_expiry([late, early, later], SOON) == ADMITTED + RECORD_LIFETIME
@@ -295,7 +297,7 @@ COUNTED: dict[str, tuple[PodUnavailableBudget, Counts, Expectation, Numbers]] = 
         Expectation(3),
         (0, 3, 5, 3, 0),
     ),
-    "nobody says how many: what is there": (
+    "no owner says how many: the units that are there": (
         budget(),
         pods_ready(4, 1),
         Expectation(None),
@@ -341,7 +343,7 @@ COUNTED: dict[str, tuple[PodUnavailableBudget, Counts, Expectation, Numbers]] = 
 
 
 @pytest.mark.parametrize("case", COUNTED.values(), ids=COUNTED)
-def test_the_counters(
+def test_the_counters_of_the_next_status(
     case: tuple[PodUnavailableBudget, Counts, Expectation, Numbers],
 ) -> None:
     asked, counts, expectation, expected = case
@@ -370,17 +372,17 @@ class TestAbsentGroups:
     before = budget(groups=True, ledger=Ledger(unavailable_groups=["d"]))
     counts = groups_ready(4, a=4, b=4, c=4)
 
-    def test_it_counts_as_long_as_an_owner_misses_pods(self) -> None:
+    def test_an_absent_group_counts_as_long_as_an_owner_misses_pods(self) -> None:
         status = recount(self.before, self.counts, Expectation(missing=True), {}, "100")
         assert numbers(status) == (0, 3, 3, 4, 1)
         assert status.ledger.unavailable_groups == ["d"]
 
-    def test_it_is_history_once_all_owners_have_their_pods(self) -> None:
+    def test_an_absent_group_is_forgotten_once_all_owners_have_their_pods(self) -> None:
         status = recount(self.before, self.counts, Expectation(), {}, "100")
         assert numbers(status) == (1, 3, 2, 3, 0)
         assert status.ledger.unavailable_groups == []
 
-    def test_it_may_be_known_from_a_record(self) -> None:
+    def test_an_absent_group_may_be_known_from_a_record(self) -> None:
         records = {"d-0": record(group="d", version="101")}
         status = recount(
             budget(groups=True), self.counts, Expectation(missing=True), records, "100"
@@ -388,7 +390,7 @@ class TestAbsentGroups:
         assert status.ledger.unavailable_groups == ["d"]
         assert status.total_replicas == 4
 
-    def test_one_that_is_there_is_counted_once(self) -> None:
+    def test_a_group_that_is_there_is_counted_once(self) -> None:
         counts = groups_ready(4, a=4, b=4, c=4, d=1)
         status = recount(self.before, counts, Expectation(missing=True), {}, "100")
         assert numbers(status) == (0, 3, 3, 4, 1)

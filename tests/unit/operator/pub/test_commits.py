@@ -93,7 +93,7 @@ async def test_the_loser_of_a_race_decides_again_on_the_fresh_budget() -> None:
 
 
 @simulated
-async def test_a_recount_stores_what_waits_in_its_own_write() -> None:
+async def test_a_recount_stores_the_waiting_admissions_in_its_own_write() -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
         commits, entry = scene.controller.commits, scene.controller.index.entries[NS, "b"]
@@ -214,7 +214,7 @@ async def test_a_request_that_is_cancelled_does_not_disturb_the_others() -> None
 
 
 @simulated
-async def test_a_status_that_cannot_be_read_fails_the_question_and_not_those_after_it() -> None:
+async def test_a_bad_record_fails_the_request_of_its_pod_and_no_other() -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
         asked = subject(scene, names[0])

@@ -65,7 +65,7 @@ async def test_a_workload_above_another_does_not_count_beside_it(below: Anything
 
 
 @simulated
-async def test_replicas_that_are_not_given_are_one() -> None:
+async def test_a_workload_without_replicas_wants_one() -> None:
     async with running() as scene:
         await scene.workload(STATEFUL_SET, "one", pods=1, labels=A)
         await scene.budget()
@@ -75,7 +75,7 @@ async def test_replicas_that_are_not_given_are_one() -> None:
 
 @pytest.mark.parametrize("resource", [DAEMON_SET, JOB, PLAN], ids=lambda found: found.kind)
 @simulated
-async def test_pods_of_owners_without_a_scale_count_as_what_is_there(resource: Anything) -> None:
+async def test_pods_of_owners_without_a_scale_count_as_they_are(resource: Anything) -> None:
     async with running() as scene:
         await scene.workload(resource, "top", pods=5, labels=A)
         await scene.budget()
@@ -89,7 +89,7 @@ async def test_pods_of_owners_without_a_scale_count_as_what_is_there(resource: A
 
 
 @simulated
-async def test_pods_without_an_owner_count_as_what_is_there() -> None:
+async def test_pods_without_an_owner_count_as_they_are() -> None:
     async with running() as scene:
         await scene.pods("p0", "p1", "p2", "p3", labels=A)
         await scene.pod("p4", labels=A, ready=False)
@@ -363,7 +363,7 @@ class TestGroups:
 
     @simulated
     async def test_a_leader_worker_set_says_nothing_about_pods(self) -> None:
-        """Where pods count, and it has them itself, they count as what is there."""
+        """Where pods count, and it has them itself, they count as they are."""
         async with running() as scene:
             top = await scene.make(LWS, "top", spec={"replicas": 2})
             await scene.pods(*"abcdef", owner=top, labels=A)
@@ -436,7 +436,7 @@ class TestGroups:
 
 
 @simulated
-async def test_a_budget_of_what_does_not_exist_is_counted_once_it_does() -> None:
+async def test_a_budget_of_a_workload_that_comes_later_is_counted_then() -> None:
     async with running() as scene:
         await scene.make(
             BUDGETS,

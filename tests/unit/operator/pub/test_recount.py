@@ -125,7 +125,7 @@ class TestRecords:
             )
 
     @simulated
-    async def test_a_pod_that_vanished_without_asking_is_counted_at_once(self) -> None:
+    async def test_a_pod_that_vanished_without_an_admission_is_counted_at_once(self) -> None:
         async with running() as scene:
             await three(scene)
             await scene.finish("p-0")
@@ -172,7 +172,7 @@ class TestRecords:
 
 class TestConditions:
     @simulated
-    async def test_pods_without_the_group_label(self) -> None:
+    async def test_pods_without_the_group_label_are_named_in_a_condition(self) -> None:
         async with running() as scene:
             await scene.pods("s-0", "s-1", labels=A | {"shard": "s"})
             await scene.pods("x", "y", labels=A)
@@ -188,7 +188,7 @@ class TestConditions:
             assert scene.numbers() == (1, 2, 1, 2)
 
     @simulated
-    async def test_a_need_that_no_group_can_reach(self) -> None:
+    async def test_a_need_that_no_group_can_reach_is_a_condition(self) -> None:
         async with running() as scene:
             await scene.pods("s-0", "s-1", labels=A | {"shard": "s"})
             await scene.budget(podGroupPolicy=SHARDS | {"minReadyReplicas": 3})
@@ -201,7 +201,7 @@ class TestConditions:
             assert scene.numbers() == (1, 1, 0, 1)
 
     @simulated
-    async def test_a_budget_without_pods_has_nothing_to_complain_of(self) -> None:
+    async def test_a_budget_without_pods_has_no_condition_but_working(self) -> None:
         async with running() as scene:
             await scene.budget(podGroupPolicy=SHARDS)
             await scene.settle()
@@ -231,7 +231,7 @@ class TestConditions:
 
 
 @simulated
-async def test_readiness_and_not_mere_presence_counts() -> None:
+async def test_a_pod_that_is_not_ready_does_not_count_as_available() -> None:
     async with running() as scene:
         await three(scene)
         await scene.pod("late", labels=A, ready=False)
@@ -244,7 +244,7 @@ async def test_readiness_and_not_mere_presence_counts() -> None:
 
 
 @simulated
-async def test_surge_pods_may_go_beside_what_may_be_missing() -> None:
+async def test_surge_pods_may_go_beside_the_pods_that_may_be_missing() -> None:
     """More available than wanted: only what stays counts, so desired is never undercut."""
     async with running() as scene:
         await scene.workload(STATEFUL_SET, "p", 4, pods=6, labels=A)

@@ -32,8 +32,6 @@ from intact.model.listing import listed
 from intact.model.pub import (
     UNREADABLE,
     ContainerMark,
-    Ledger,
-    LedgerRecord,
     PodUnavailableBudget,
     PubStatus,
 )
@@ -103,59 +101,66 @@ def decide(
         return Decision(True, Reason.NOT_AVAILABLE)
     if status.observed_generation < budget.metadata.generation or ledger is UNREADABLE:
         return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
-    written = with_record(ledger, pod.uid, _record(pod, operation, now))
     if record := ledger.pods.get(pod.uid):
         unchanged = stands(record, operation, now)
-        return Decision(
-            True, Reason.RECORDED, status=None if unchanged else status.with_ledger(written)
-        )
+        written = None if unchanged else _recorded(status, pod, operation, now)
+        return Decision(True, Reason.RECORDED, status=written)
     if any(owner in ledger.released for owner in pod.owners):
-        return Decision(True, Reason.RELEASED, status=status.with_ledger(written))
+        return Decision(True, Reason.RELEASED, status=_recorded(status, pod, operation, now))
     if not pod.available:
-        may_turn_ready = operation is not Operation.DELETE
-        if may_turn_ready and pod.as_of not in (None, ledger.seen):
+        if operation is Operation.DELETE:
+            return Decision(True, Reason.NOT_AVAILABLE)
+        if pod.as_of not in (None, ledger.seen):
             return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
-        return Decision(
-            True,
-            Reason.NOT_AVAILABLE,
-            status=status.with_ledger(written) if may_turn_ready else None,
-        )
+        return Decision(True, Reason.NOT_AVAILABLE, status=_recorded(status, pod, operation, now))
     if pod.group is not None:
         if pod.group in ledger.unavailable_groups:
-            return Decision(True, Reason.GROUP_UNAVAILABLE, status=status.with_ledger(written))
-        surplus = ledger.surplus.get(pod.group, 0)
-        if surplus and live_without == live_available:
-            left = {**ledger.surplus, pod.group: surplus - 1}
-            written = msgspec.structs.replace(
-                written, surplus={group: count for group, count in left.items() if count}
-            )
-            return Decision(True, Reason.SURPLUS, status=status.with_ledger(written))
-    return _spend(budget, pod, written, live_available)
+            written = _recorded(status, pod, operation, now)
+            return Decision(True, Reason.GROUP_UNAVAILABLE, status=written)
+        if ledger.surplus.get(pod.group) and live_without == live_available:
+            less = _without_surplus(status, pod.group)
+            return Decision(True, Reason.SURPLUS, status=_recorded(less, pod, operation, now))
+    if denial := _deny(budget, pod, live_available):
+        return denial
+    spent = _spent(status, pod.group)
+    return Decision(True, Reason.BUDGET, status=_recorded(spent, pod, operation, now))
 
 
-def _spend(
-    budget: PodUnavailableBudget, pod: Subject, written: Ledger, live_available: int | None
-) -> Decision:
+def _deny(
+    budget: PodUnavailableBudget, pod: Subject, live_available: int | None
+) -> Decision | None:
+    """The denial of a pod that costs a unit; None if a unit is left."""
     status = budget.status
     if status.unavailable_allowed <= 0:
         return Decision(False, Reason.EXHAUSTED, _exhausted(budget, pod, status.current_available))
     if live_available is not None and live_available <= status.desired_available:
         return Decision(False, Reason.LIVE_COUNT, _exhausted(budget, pod, live_available))
-    if pod.group is not None:
-        written = msgspec.structs.replace(
-            written, unavailable_groups=[*written.unavailable_groups, pod.group]
-        )
-    spent = msgspec.structs.replace(
-        status,
+    return None
+
+
+def _spent(status: PubStatus, group: str | None) -> PubStatus:
+    """One unit less; in group mode it is this group."""
+    ledger = status.ledger
+    if group is not None:
+        down = [*ledger.unavailable_groups, group]
+        ledger = msgspec.structs.replace(ledger, unavailable_groups=down)
+    return msgspec.structs.replace(
+        status.with_ledger(ledger),
         unavailable_allowed=status.unavailable_allowed - 1,
         current_available=max(0, status.current_available - 1),
         unavailable_replicas=status.unavailable_replicas + 1,
     )
-    return Decision(True, Reason.BUDGET, status=spent.with_ledger(written))
 
 
-def _record(pod: Subject, operation: Operation, now: datetime) -> LedgerRecord:
-    return make_record(
+def _without_surplus(status: PubStatus, group: str) -> PubStatus:
+    """One surplus pod of this group less."""
+    surplus = {**status.ledger.surplus, group: status.ledger.surplus[group] - 1}
+    left = {name: count for name, count in surplus.items() if count}
+    return status.with_ledger(msgspec.structs.replace(status.ledger, surplus=left))
+
+
+def _recorded(status: PubStatus, pod: Subject, operation: Operation, now: datetime) -> PubStatus:
+    record = make_record(
         pod.name,
         operation,
         now,
@@ -163,6 +168,7 @@ def _record(pod: Subject, operation: Operation, now: datetime) -> LedgerRecord:
         group=pod.group,
         containers=pod.containers,
     )
+    return status.with_ledger(with_record(status.ledger, pod.uid, record))
 
 
 def _not_processed(budget: PodUnavailableBudget) -> str:

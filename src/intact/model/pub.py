@@ -67,11 +67,12 @@ UNREADABLE = Ledger()
 """Stands for a ledger whose stored text cannot be read: the gate allows nothing on it."""
 
 
-def read_ledger(text: str) -> Ledger:
-    if not text:
+def read_ledger(text: object) -> Ledger:
+    """`UNREADABLE` for anything but the text of a ledger; an empty one for an empty text."""
+    if text == "":
         return Ledger()
     try:
-        return _LEDGER.decode(text)
+        return _LEDGER.decode(text) if isinstance(text, str) else UNREADABLE
     except msgspec.DecodeError:
         return UNREADABLE
 
@@ -93,8 +94,9 @@ class PubStatus(View):
     disrupted_pods: dict[str, str] = {}
     unavailable_pods: dict[str, str] = {}
     conditions: list[Condition] = []
-    ledger_or_text: Ledger | str = msgspec.field(default="", name="ledger")
-    """A ledger, of any status that was made; only what is stored has its text in this place.
+    ledger_or_text: Any = msgspec.field(default="", name="ledger")
+    """The ledger. What is stored has its text in this place, and nothing else may be decoded as a
+    ledger: hence the type.
 
     The text is JSON in one string: the API server validates and tracks every field of an object,
     which for some hundred records takes it ten times as long. It is read once, when the status is
@@ -103,23 +105,23 @@ class PubStatus(View):
     """
 
     def __post_init__(self) -> None:
-        if isinstance(self.ledger_or_text, str):
+        if not isinstance(self.ledger_or_text, Ledger):
             ledger = read_ledger(self.ledger_or_text)
             msgspec.structs.force_setattr(self, "ledger_or_text", ledger)
 
     @property
     def ledger(self) -> Ledger:
-        assert isinstance(self.ledger_or_text, Ledger)
-        return self.ledger_or_text
+        found: Ledger = self.ledger_or_text
+        return found
 
     def with_ledger(self, ledger: Ledger) -> "PubStatus":
         return msgspec.structs.replace(self, ledger_or_text=ledger)
 
     def stored_form(self) -> dict[str, Any]:
         """As the API server stores it, with the text of the ledger."""
-        text = write_ledger(self.ledger)
+        # Without its ledger, which would be turned into a dict for nothing.
         form: dict[str, Any] = msgspec.to_builtins(self.with_ledger(Ledger()))
-        return form | {"ledger": text}
+        return form | {"ledger": write_ledger(self.ledger)}
 
 
 class PodUnavailableBudget(View):

@@ -80,6 +80,11 @@ def test_a_text_that_is_no_ledger_is_unreadable(text: str) -> None:
     assert read_ledger(text) is UNREADABLE
 
 
+@pytest.mark.parametrize("value", [{}, {"pods": {}}, None, 7])
+def test_a_stored_ledger_that_is_no_text_is_unreadable(value: object) -> None:
+    assert msgspec.convert({"ledger": value}, PubStatus).ledger is UNREADABLE
+
+
 def test_a_budget_without_a_status_has_an_empty_ledger_that_is_readable() -> None:
     budget = msgspec.convert({"metadata": {"name": "b", "namespace": "ns"}}, PodUnavailableBudget)
     assert budget.status.ledger == Ledger()

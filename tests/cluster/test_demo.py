@@ -66,7 +66,7 @@ def test_a_drain_takes_one_group_at_a_time_with_intact_and_several_without(tmp_p
     assert summary["with_intact"]["refused"] > 0
     assert summary["without_intact"]["worst"] >= 2
     assert summary["without_intact"]["refused"] == 0
-    assert "budget llm has 3 of 4 groups available" in output
+    assert "3 of 4 groups are available; the budget llm requires 3" in output
     assert not left(tmp_path)
 
 

@@ -68,7 +68,7 @@ async def test_a_drain_takes_one_group_at_a_time(ns: NamespaceUnderTest) -> None
     # The second pod of a group went with the first, without a refusal.
     waited = [line for line in drain.said.splitlines() if "will retry" in line]
     assert waited
-    assert "It waits for shard-" in waited[0]
+    assert "It waits for group shard-" in waited[0]
     assert sum(" evicted" in line for line in drain.said.splitlines()) == 4 * PER_NODE
 
 
@@ -125,7 +125,7 @@ async def test_a_spent_budget_makes_a_drain_wait_and_say_why(ns: NamespaceUnderT
         found = await drain.says(r"error when evicting .*will retry after 5s\): (.*)")
         assert found[1] == (
             'admission webhook "evictions.gate.intact.dev" denied the request: Pod here cannot go '
-            "now: budget budget has 2 of 3 pods available and 2 must stay so. It waits for pods to "
+            "now: 2 of 3 pods are available; the budget budget requires 2. It waits for pods to "
             "become ready."
         )
         await ns.annotate("broken", {UNREADY: None})

@@ -8,7 +8,7 @@ import pytest
 from devcluster.api import Api
 from devcluster.errors import ApiError
 from devcluster.waiting import wait_for
-from intact.budget.pub.decision import RECORD_LIFETIME
+from intact.budget.pub.ledger import RECORD_LIFETIME
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
     TERMINATION_DELAY,
@@ -70,7 +70,7 @@ async def test_a_denial_is_a_429_with_its_cause(ns: NamespaceUnderTest) -> None:
     for answer in (await ns.delete("a"), await ns.evict("a")):
         assert answer.code == 429
         assert answer.causes == ("DisruptionBudget",)
-        assert "Pod a cannot go now: budget budget has 2 of 2 pods available" in answer.message
+        assert "Pod a cannot go now: 2 of 2 pods are available" in answer.message
     assert is_available(await ns.get("a"))
 
 
@@ -79,7 +79,7 @@ async def test_a_collection_is_deleted_as_far_as_the_budget_goes(ns: NamespaceUn
     await ns.budget(SELECTOR | {"minAvailable": 3}, unavailable_allowed=2)
     code, said = await ns.kubectl("delete", "--raw", PODS.path(ns.name))
     assert code == 1
-    assert "cannot go now: budget budget has 3 of 5 pods available" in said
+    assert "cannot go now: 3 of 5 pods are available; the budget budget requires 3." in said
     await ns.until("three to be left", lambda pods: len(pods) == 3)
     await ns.counted(current_available=3, unavailable_allowed=0, disrupted_pods={})
     code, said = await ns.kubectl("delete", "pods", "--all", "--force")
@@ -337,7 +337,7 @@ async def test_each_of_two_budgets_of_a_pod_must_allow(ns: NamespaceUnderTest) -
     await ns.budget(tier, "tight", total_replicas=3)
     answer = await ns.delete("a")
     assert answer.code == 429
-    assert "budget tight has" in answer.message
+    assert "the budget tight requires" in answer.message
     assert (await ns.status("wide")).disrupted_pods == {}
     code, said = await ns.kubectl(
         "patch", "pub", "tight", "--type=merge", '-p={"spec":{"maxUnavailable":3}}'
@@ -345,7 +345,7 @@ async def test_each_of_two_budgets_of_a_pod_must_allow(ns: NamespaceUnderTest) -
     assert code == 0, said
     await ns.counted("tight", unavailable_allowed=3)
     assert (await ns.delete("a")).code == 200
-    assert "budget wide has" in (await ns.delete("b")).message
+    assert "the budget wide requires" in (await ns.delete("b")).message
     assert (await ns.delete("c")).code == 200
 
 
@@ -355,7 +355,7 @@ async def test_warn_enforcement_allows_with_a_warning(ns: NamespaceUnderTest) ->
     code, said = await ns.kubectl("delete", "pod", "a", "--wait=false")
     assert code == 0, said
     assert "Warning: " in said
-    assert "Pod a cannot go now: budget budget has 1 of 1 pods available" in said
+    assert "Pod a cannot go now: 1 of 1 pods are available" in said
 
 
 async def test_audit_enforcement_allows_and_records_the_denial(
@@ -389,7 +389,7 @@ async def test_a_denial_is_shown_by_events_metrics_and_log(
         assert "EVICT: Pod a cannot go now" in event["message"]
     await shown(intact_cluster, ns, "budget", total=1, available=1, allowed=0)
     logs = "".join(operator.log for operator in intact_cluster.operators)
-    line = f"budget {ns.name}/budget denied EVICT of pod a asked for by devcluster-admin"
+    line = f"budget {ns.name}/budget denied EVICT of pod a, requested by devcluster-admin"
     assert line in logs
 
 

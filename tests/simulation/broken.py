@@ -101,9 +101,9 @@ def _unknown_pods_are_gone(patch: pytest.MonkeyPatch) -> None:
         find: Callable[[str], Pod | None],
         _seen: str,
         now: datetime,
-        is_fresh: Callable[[Pod], bool] = lambda _pod: True,
+        versions: Mapping[str, str],
     ) -> tuple[dict[str, LedgerRecord], list[str]]:
-        return unseen(records, find, str(2**62), now, is_fresh)
+        return unseen(records, find, str(2**62), now, versions)
 
     def is_not_before_the_last_recount(budget: PodUnavailableBudget, seen: str) -> bool:
         return seen.isdigit() and int(seen) >= int(budget.status.ledger.seen or 0)
@@ -120,9 +120,11 @@ def _time_alone_clears(patch: pytest.MonkeyPatch) -> None:
         find: Callable[[str], Pod | None],
         seen: str,
         now: datetime,
-        _is_fresh: Callable[[Pod], bool] = lambda _pod: True,
+        _versions: Mapping[str, str],
     ) -> tuple[dict[str, LedgerRecord], list[str]]:
-        return unseen(records, find, seen, now)
+        pods = [pod for record in records.values() if (pod := find(record.name))]
+        unread = {pod.metadata.uid: pod.metadata.resource_version for pod in pods}
+        return unseen(records, find, seen, now, unread)
 
     patch.setattr(recount, "unseen", hasty)
 

@@ -1,7 +1,7 @@
-"""Which selectors select these labels, without asking each of them.
+"""Which selectors select these labels, without asking each selector.
 
-A selector is filed under one of the labels that all its pods must have; only selectors that ask for
-no label in particular are asked every time.
+The index files a selector under one of the labels that all its pods must have. It asks only the
+selectors without such a label every time.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,8 @@
 """Label selectors: which labels they select, and whether two of them overlap.
 
-Two selectors are judged to overlap if they have the same keys and can meet on each of them, or if
-one can only select what the other selects as well. Where neither can be shown they are not judged:
-`app=web` and `backend=true` may meet on a pod or not.
+Two selectors overlap if they have the same keys and can meet on each of them, or if one selects
+only what the other selects as well. Otherwise they count as separate: `app=web` and `backend=true`
+may meet on a pod or not.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from intact.model.meta import LabelSelector
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a selector asks of one key. `values` are those that are allowed (or, with `negated`,
-    forbidden); None stands for any. `absent` says whether the label may be missing."""
+    """What a selector requires of one label. `values` are the allowed ones (or, with `negated`, the
+    forbidden ones); None stands for any. `absent` says whether the label may be missing."""
 
     values: frozenset[str] | None
     negated: bool = False
@@ -32,7 +32,7 @@ class Requirement:
         return (value in self.values) != self.negated
 
     def and_(self, other: "Requirement") -> "Requirement":
-        """Both at once."""
+        """The requirement that holds where both hold."""
         present = self.present and other.present
         values, negated = self.values, self.negated
         if values is None or (negated and other.values is not None and not other.negated):
@@ -55,7 +55,7 @@ class Requirement:
         return both.present and (both.values is None or both.negated or bool(both.values))
 
     def within(self, other: "Requirement") -> bool:
-        """Whether all that satisfies this satisfies the other."""
+        """Whether every label that satisfies this satisfies the other as well."""
         if self.absent and not other.absent:
             return False
         if not self.present:
@@ -81,7 +81,10 @@ def check_selector(selector: LabelSelector) -> list[tuple[str, str]]:
         path = f"matchExpressions[{index}]"
         if expression.operator not in _OPERATORS:
             problems.append(
-                (f"{path}.operator", f"{expression.operator!r} is not one of {_OPERATORS}")
+                (
+                    f"{path}.operator",
+                    f"{expression.operator!r} is not one of {', '.join(_OPERATORS)}",
+                )
             )
         elif expression.operator in ("In", "NotIn") and not expression.values:
             problems.append((f"{path}.values", f"{expression.operator} needs at least one value"))
@@ -112,7 +115,8 @@ class Selector:
         )
 
     def anchor(self) -> tuple[str, frozenset[str]] | None:
-        """A key and its few values, of which every selected pod has one: what an index can hold."""
+        """A label key and its few values, one of which every selected pod has; an index can file
+        the selector under them. None if there is no such key."""
         best: tuple[str, frozenset[str]] | None = None
         for key, requirement in self.requirements.items():
             values = requirement.values
@@ -123,7 +127,7 @@ class Selector:
         return best
 
     def overlaps(self, other: "Selector") -> bool:
-        """Whether the two are judged to overlap."""
+        """Whether the two overlap, as far as that can be shown."""
         if self.requirements.keys() == other.requirements.keys():
             return all(
                 requirement.meets(other.requirements[key])
@@ -132,7 +136,7 @@ class Selector:
         return self.within(other) or other.within(self)
 
     def within(self, other: "Selector") -> bool:
-        """Whether it can only select what the other selects as well."""
+        """Whether this selects only what the other selects as well."""
         return all(
             key in self.requirements and self.requirements[key].within(requirement)
             for key, requirement in other.requirements.items()

@@ -1,6 +1,6 @@
 """PodUnavailableBudget, of policy.kruise.io/v1alpha1."""
 
-from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -29,7 +29,7 @@ class PubSpec(View):
 
 
 class ContainerMark(View):
-    """A container as it was when its change was admitted."""
+    """A container as it was when the gate admitted its change."""
 
     container_id: str = ""
     image_id: str = ""
@@ -39,7 +39,7 @@ class ContainerMark(View):
 
 
 class LedgerRecord(View):
-    """A disruption of one pod that was admitted and not yet seen to have happened."""
+    """A disruption of one pod that the gate has admitted and no recount has seen happen yet."""
 
     name: str
     operation: str
@@ -51,23 +51,40 @@ class LedgerRecord(View):
 
 
 class Ledger(View):
-    """What the gate needs beside the counters. Records are by UID: names come back."""
+    """What the gate needs beside the counters. Records are by UID: a name may come back."""
 
     pods: dict[str, LedgerRecord] = {}
     unavailable_groups: list[str] = []
     surplus: dict[str, int] = {}
-    """Available pods above the need, of groups that have any."""
+    """Available pods above the need, by group; only groups that have any."""
     released: list[str] = []
-    """UIDs of owners that want no pods any more: theirs are free to go."""
+    """UIDs of owners that want no pods any more: the pods of these owners are free to go."""
     seen: str = ""
     """The resource version of the pods that the last recount looked at."""
 
 
 UNREADABLE = Ledger()
-"""Stands for a ledger that somebody has spoilt: nothing is allowed on it."""
+"""Stands for a ledger whose stored text cannot be read: the gate allows nothing on it."""
 
 
-class PubStatus(View, dict=True, gc=True):
+def read_ledger(text: object) -> Ledger:
+    """`UNREADABLE` for anything but the text of a ledger; an empty one for an empty text."""
+    if text == "":
+        return Ledger()
+    try:
+        return _LEDGER.decode(text) if isinstance(text, str) else UNREADABLE
+    except msgspec.DecodeError:
+        return UNREADABLE
+
+
+def write_ledger(ledger: Ledger) -> str:
+    return msgspec.json.encode(ledger).decode()
+
+
+_LEDGER = msgspec.json.Decoder(Ledger)
+
+
+class PubStatus(View):
     observed_generation: int = 0
     unavailable_allowed: int = 0
     current_available: int = 0
@@ -77,30 +94,34 @@ class PubStatus(View, dict=True, gc=True):
     disrupted_pods: dict[str, str] = {}
     unavailable_pods: dict[str, str] = {}
     conditions: list[Condition] = []
-    ledger_text: str = msgspec.field(default="", name="ledger")
-    """JSON, stored as one string: the API server validates and tracks every field of an object,
-    which for some hundred records takes it ten times as long."""
+    ledger_or_text: Any = msgspec.field(default="", name="ledger")
+    """The ledger. What is stored has its text in this place, and nothing else may be decoded as a
+    ledger: hence the type.
 
-    @cached_property
+    The text is JSON in one string: the API server validates and tracks every field of an object,
+    which for some hundred records takes it ten times as long. It is read once, when the status is
+    decoded, and written once for each status that is stored (`stored_form`): many decisions may go
+    into one write.
+    """
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ledger_or_text, Ledger):
+            ledger = read_ledger(self.ledger_or_text)
+            msgspec.structs.force_setattr(self, "ledger_or_text", ledger)
+
+    @property
     def ledger(self) -> Ledger:
-        if not self.ledger_text:
-            return Ledger()
-        try:
-            return _LEDGER.decode(self.ledger_text)
-        except msgspec.DecodeError:
-            return UNREADABLE
+        found: Ledger = self.ledger_or_text
+        return found
 
-    def with_ledger(self, ledger: Ledger, *, written: bool = False) -> "PubStatus":
-        """Its text is written for what is stored: many decisions may go into one write."""
-        text = msgspec.json.encode(ledger).decode() if written else _UNWRITTEN
-        made = msgspec.structs.replace(self, ledger_text=text)
-        made.__dict__["ledger"] = ledger
-        return made
+    def with_ledger(self, ledger: Ledger) -> "PubStatus":
+        return msgspec.structs.replace(self, ledger_or_text=ledger)
 
-
-_LEDGER = msgspec.json.Decoder(Ledger)
-_UNWRITTEN = "unwritten"
-"""Not JSON: whoever reads it by mistake allows nothing."""
+    def stored_form(self) -> dict[str, Any]:
+        """As the API server stores it, with the text of the ledger."""
+        # Without its ledger, which would be turned into a dict for nothing.
+        form: dict[str, Any] = msgspec.to_builtins(self.with_ledger(Ledger()))
+        return form | {"ledger": write_ledger(self.ledger)}
 
 
 class PodUnavailableBudget(View):

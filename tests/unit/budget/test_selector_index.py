@@ -13,7 +13,7 @@ STEPS = st.lists(st.tuples(NAMES, st.none() | SELECTORS), max_size=12)
 
 
 @given(steps=STEPS, labels=st.lists(LABELS, max_size=5))
-def test_after_any_changes_it_answers_as_asking_each(
+def test_after_any_changes_the_index_answers_as_asking_each_selector(
     steps: list[tuple[str, LabelSelector | None]], labels: list[Labels]
 ) -> None:
     index: SelectorIndex[str] = SelectorIndex()
@@ -49,7 +49,7 @@ def test_selectors_of_other_labels_are_not_asked() -> None:
     assert Counted.asked == 1
 
 
-def test_what_was_removed_leaves_nothing_behind() -> None:
+def test_a_removed_selector_leaves_nothing_behind() -> None:
     index: SelectorIndex[int] = SelectorIndex()
     index.put(1, selector(app="a"))
     index.put(1, selector(app="b"))

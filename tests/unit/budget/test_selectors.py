@@ -65,7 +65,7 @@ SELECTED: dict[str, tuple[Selector, list[bool]]] = {
 
 
 @pytest.mark.parametrize("case", SELECTED.values(), ids=SELECTED)
-def test_what_is_selected(case: tuple[Selector, list[bool]]) -> None:
+def test_a_selector_selects_the_labels_that_satisfy_it(case: tuple[Selector, list[bool]]) -> None:
     asked, expected = case
     assert [asked.selects(labels) for labels in (A, B, BARE)] == expected
 
@@ -143,7 +143,7 @@ OVERLAPS: dict[str, tuple[Selector, Selector, bool]] = {
 
 
 @pytest.mark.parametrize("case", OVERLAPS.values(), ids=OVERLAPS)
-def test_overlaps(case: tuple[Selector, Selector, bool]) -> None:
+def test_two_selectors_overlap_if_that_can_be_shown(case: tuple[Selector, Selector, bool]) -> None:
     one, two, expected = case
     assert one.overlaps(two) == expected
     assert two.overlaps(one) == expected

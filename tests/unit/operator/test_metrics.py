@@ -12,7 +12,8 @@ import pytest
 
 from intact.budget.pdb.group_decision import Reason as GroupReason
 from intact.budget.pdb.group_decision import Verdict
-from intact.budget.pub.decision import Decision, Operation, Reason
+from intact.budget.pub.decision import Decision, Reason
+from intact.budget.pub.ledger import Operation
 from intact.budget.pub.settings import Enforcement
 from intact.kube.client import Client
 from intact.kube.lease import Election

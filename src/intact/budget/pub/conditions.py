@@ -16,20 +16,24 @@ def working(gated: bool, problem: str) -> Condition:
     if problem:
         return Condition(type=WORKING, status="False", reason="TotalUnknown", message=problem)
     if not gated:
-        message = "the API server does not ask the gate about this namespace yet"
+        message = "the API server does not ask Intact about the pods of this namespace yet"
         return Condition(type=WORKING, status="False", reason="NotGated", message=message)
-    return Condition(type=WORKING, status="True", reason="Gated", message="pods are held")
+    message = "the API server asks Intact before a pod of this namespace goes"
+    return Condition(type=WORKING, status="True", reason="Gated", message=message)
 
 
 def group_labels_missing(names: list[str], key: str) -> Condition:
-    message = f"pods without the label {key} are protected one by one: {listed(names)}"
+    message = f"each pod without the label {key} counts as a unit of its own: {listed(names)}"
     return Condition(
         type=GROUP_LABELS_MISSING, status="True", reason="PodsWithoutLabel", message=message
     )
 
 
 def min_ready_unreachable(need: int, largest: int) -> Condition:
-    message = f"minReadyReplicas is {need}, and no group has more than {largest} pods"
+    message = (
+        f"minReadyReplicas is {need}, but no group has more than {largest} pods: "
+        "no group can be available"
+    )
     return Condition(
         type=MIN_READY_UNREACHABLE, status="True", reason="GroupsTooSmall", message=message
     )

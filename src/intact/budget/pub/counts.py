@@ -1,7 +1,7 @@
-"""Live counts of one budget: kept up to date with each pod, never recomputed.
+"""Live counts of one budget: updated with each pod, never recomputed.
 
-A unit is a pod, or, in group mode, a group; a pod without the group label is a unit of its own.
-Every operation costs the same however many pods there are.
+A unit is a pod, or, in group mode, a group. A pod without the group label is a unit of its own.
+An update costs the same however many pods there are.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,11 +13,11 @@ class Member:
     """A pod as the counts see it."""
 
     owner: str
-    """UID of the owner whose scale says how many of these there should be; empty if nobody."""
+    """UID of the owner whose scale says how many of these there should be; empty if none does."""
     available: bool
     group: str | None = None
     present: bool = True
-    """Not terminating and not finished: it stands for one of its owner's replicas."""
+    """Not terminating and not finished: it is one of its owner's replicas."""
 
 
 @dataclass(slots=True)
@@ -28,13 +28,13 @@ class _Group:
 
 class Counts:
     def __init__(self, need: int | None) -> None:
-        """`need` is the available pods that a group needs; None counts pods."""
+        """`need` is how many available pods a group needs; None if the budget counts pods."""
         self.need = need
         self.unavailable_groups: dict[str, None] = {}
-        """Groups that are here and not available, in the order in which that was found."""
+        """Groups that have pods and are not available, in the order in which they became so."""
         self.surplus: dict[str, int] = {}
         self.owners: dict[str, int] = {}
-        """Present pods by owner; an owner stays as long as any pod of it is known."""
+        """Present pods by owner; an owner stays as long as it has any pod, present or not."""
         self._members: dict[str, Member] = {}
         self._by_owner: dict[str, int] = {}
         self._groups: dict[str, _Group] = {}
@@ -44,7 +44,7 @@ class Counts:
         self._single_present = 0
 
     def put(self, uid: str, member: Member) -> bool:
-        """True if that changed anything."""
+        """Returns whether anything has changed."""
         if self._members.get(uid) == member:
             return False
         self.remove(uid)
@@ -62,7 +62,7 @@ class Counts:
         return self._ledger
 
     def set_ledger(self, uids: Iterable[str]) -> None:
-        """The pods that are recorded, and so unavailable whatever they say themselves."""
+        """The recorded pods: they count as unavailable, whatever they say themselves."""
         new = frozenset(uids)
         # Sorted: the order of groups in the status must not depend on hashes.
         moved = sorted(new ^ self._ledger)
@@ -84,7 +84,7 @@ class Counts:
 
     @property
     def single_present(self) -> int:
-        """Pods that are units of their own and stand for a replica."""
+        """Present pods that are units of their own."""
         return self._single_present
 
     @property
@@ -107,7 +107,7 @@ class Counts:
         return [uid for uid, member in self._members.items() if member.owner == owner]
 
     def available_without(self, uids: Iterable[str]) -> int:
-        """Available units if these pods were recorded as well."""
+        """How many units were available if these pods were recorded as well."""
         singles = 0
         groups: dict[str, int] = {}
         for uid in uids:

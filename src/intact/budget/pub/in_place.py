@@ -1,4 +1,4 @@
-"""In-place changes of a pod: which of them can make it unavailable, and when they are over."""
+"""In-place changes of a pod: which of them can make the pod unavailable, and when each is over."""
 
 import re
 
@@ -47,7 +47,10 @@ def _changed_resources(old: ResizableContainer, new: ResizableContainer) -> set[
 
 
 def mark_containers(pod: Pod, wanted: dict[str, str]) -> dict[str, ContainerMark]:
-    """These containers as they run now, to be told from what will run later."""
+    """The marks of these containers as they run now, to tell them from those that run later.
+
+    `wanted` has the image that the change asks for, by container; empty for a resize.
+    """
     statuses = {status.name: status for status in pod.status.all_container_statuses()}
     images = {container.name: container.image for container in pod.spec.all_containers()}
     marks = {}
@@ -63,7 +66,7 @@ def mark_containers(pod: Pod, wanted: dict[str, str]) -> dict[str, ContainerMark
 
 
 def is_newly_marked(old: Pod, new: Pod) -> bool:
-    """Whether an update takes a pod out of service by a label."""
+    """Whether an update adds a label that takes the pod out of service."""
     return any(
         key.startswith(UNAVAILABLE_LABEL_PREFIX) and key not in old.metadata.labels
         for key in new.metadata.labels
@@ -77,8 +80,8 @@ def ends_sooner(old: Pod, new: Pod) -> bool:
 
 
 def has_begun(record: LedgerRecord, pod: Pod) -> bool:
-    """Whether the pod has what the change asked for, so that it did take place: of images its spec
-    says so, of resources a condition that the kubelet sets (the store keeps no resources)."""
+    """Whether the change took place: the pod's spec has the image that the change asked for. For a
+    resize it is a condition of the kubelet that says so: the store keeps no resources."""
     images = {container.name: container.image for container in pod.spec.all_containers()}
     resizes = has_condition(pod, "PodResizeInProgress")
     return all(
@@ -88,10 +91,10 @@ def has_begun(record: LedgerRecord, pod: Pod) -> bool:
 
 
 def is_over(record: LedgerRecord, pod: Pod, *, late: bool = False) -> bool:
-    """Whether an in-place change has come to its end: what it brought runs, and is ready.
+    """Whether an in-place change has ended: the containers that it brought run, and are ready.
 
-    Without containers the change was the unavailable label, which from then on speaks for itself.
-    `late` says that the change has had its time: then less has to be seen.
+    A change without containers has set the unavailable label, and is over once the pod has that.
+    `late` says that the record has outlived its lifetime: then less evidence is enough.
     """
     if not record.containers:
         return is_marked_unavailable(pod)
@@ -111,32 +114,32 @@ def is_over(record: LedgerRecord, pod: Pod, *, late: bool = False) -> bool:
 
 
 def _stays(mark: ContainerMark, status: ContainerStatus, *, initial: bool) -> bool:
-    """A container that will not be restarted: it was changed back in time, or has done its work
-    before the pod began to run."""
+    """Whether the kubelet will not restart the container: a user changed the image back in time, or
+    it is an init container, which had ended before the pod began to run."""
     runs_already = bool(mark.wanted) and (
         same_image(mark.wanted, mark.image)
         or same_image(mark.wanted, status.image)
-        # Changed more than once, and shown without a name: nobody can tell what it runs.
+        # Changed more than once, and shown without a name: its image cannot be told.
         or (not mark.image_id and _is_digest(status.image))
     )
     return status.ready and (runs_already or initial)
 
 
 def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str, *, late: bool) -> bool:
-    """Another container than the one that was marked, and of another image.
+    """Whether another container runs than the marked one, and another image.
 
     Image names say little: a status may show another tag of the same image, or a bare digest. So
-    the name that the spec asks for, another image ID, or another name than before will all do,
-    unless the container was changed more than once; and late, when the kubelet must have seen the
-    change, any restart.
+    any of these is enough: the name that the spec asks for, another image ID, another name than
+    before. For a container that was changed more than once, only the name is. When the record is
+    late, the kubelet must have seen the change, and any restart is enough.
     """
     if mark.container_id and status.container_id == mark.container_id:
         return False
     if not status.ready:
         return False
-    if late or not mark.wanted:  # of other resources a restart is all there is to see
+    if late or not mark.wanted:  # a resize shows nothing but the restart
         return True
-    if not mark.image_id:  # some image before this one may have yet to start: only the name says
+    if not mark.image_id:  # an earlier change may still restart it: only the name is enough
         return same_image(status.image, image)
     return (
         same_image(status.image, image)
@@ -146,7 +149,7 @@ def _runs_anew(mark: ContainerMark, status: ContainerStatus, image: str, *, late
 
 
 def _is_digest(image: str) -> bool:
-    """Some runtimes show nothing else."""
+    """Whether the runtime shows only the digest of an image, as some do."""
     return image.startswith("sha256:")
 
 
@@ -158,7 +161,7 @@ def same_image(one: str, two: str) -> bool:
 
 
 def _normalised(image: str) -> str:
-    """With the registry, library and tag that may be left out."""
+    """The full name, with the registry, library and tag that people may leave out."""
     first, slash, _ = image.partition("/")
     if not slash:
         image = f"docker.io/library/{image}"

@@ -1,11 +1,11 @@
 """The recount: from live counts to the next status of a budget.
 
 Two rules:
-- Only the recount clears the ledger, and only of what its own store has seen: the pod is gone, is
-  terminating, or has come to the end of its change; or of a record that outlived its time.
-- A recount looks at pods that are at least as new as those of every recount and every record
-  before it, whoever made that. Otherwise a new leader with an older store could count a pod that
-  is gone, and whose record is cleared already.
+- Only the recount clears the ledger. It clears the records of what its own store has seen (the pod
+  is gone, is terminating, or its change has ended), and the records that outlived their time.
+- A recount looks at pods that are at least as new as those of every earlier recount and record, in
+  whichever process. Otherwise a new leader with an older store could count a pod that is gone and
+  whose record is cleared already.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from datetime import datetime
 
 from intact.budget.pub import in_place as changes
 from intact.budget.pub.counts import Counts
-from intact.budget.pub.decision import Operation, expires_at, is_expired, written_out
+from intact.budget.pub.ledger import Operation, expires_at, is_expired, with_shown_pods
 from intact.model.amounts import desired_available
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
@@ -27,11 +27,12 @@ class Expectation:
     """How many units there should be."""
 
     total: int | None = None
-    """None if nobody says so of all: then what is there counts."""
+    """None if some owner does not say how many units it wants: then the units that are there count.
+    """
     at_least: int = 0
-    """What some owners want, if not all say so."""
+    """What the owners that do say so want."""
     released: tuple[str, ...] = ()
-    """Owners that want no pods any more."""
+    """UIDs of owners that want no pods any more."""
     missing: bool = False
     """Some owner has fewer pods than it wants."""
     problem: str = ""
@@ -39,12 +40,30 @@ class Expectation:
 
 
 def is_current(budget: PodUnavailableBudget, seen: str) -> bool:
-    """Whether pods as of this version are new enough to recount the budget: not older than at the
-    last recount, nor than any pod that has been recorded since. What an older store shows under
-    that pod's name is what was there before."""
+    """Whether pods as of this version are new enough to recount the budget: not older than those of
+    the last recount, nor than any pod that the gate has recorded since. An older store shows the
+    previous pod under that pod's name."""
     ledger = budget.status.ledger
     versions = [ledger.seen, *(record.resource_version for record in ledger.pods.values())]
     return is_at_least(seen, versions)
+
+
+def overdue(
+    records: Mapping[str, LedgerRecord], find: Callable[[str], Pod | None], now: datetime
+) -> list[Pod]:
+    """The pods that, as the store has them, have neither gone nor changed in time.
+
+    `find` returns the pod of a name. The store may be behind, so these pods must be read from the
+    API server before their records are cleared.
+    """
+    pods = []
+    for uid, record in records.items():
+        pod = find(record.name)
+        if pod is None or pod.metadata.uid != uid:
+            continue
+        if _is_unseen(record, pod) and _is_late(record, pod, now):
+            pods.append(pod)
+    return pods
 
 
 def unseen(
@@ -52,35 +71,42 @@ def unseen(
     find: Callable[[str], Pod | None],
     seen: str,
     now: datetime,
-    is_fresh: Callable[[Pod], bool] = lambda _pod: True,
+    versions: Mapping[str, str],
 ) -> tuple[dict[str, LedgerRecord], list[str]]:
-    """The records that stay, and the names of pods that did not go in time.
+    """The records that stay, and the names of pods that were to go and did not.
 
-    `find` returns the pod of a name, in the store as of version `seen`. `is_fresh` says whether a
-    pod is still as the store has it: if the store is behind, nothing is overdue.
+    `find` returns the pod of a name, in the store as of version `seen`. `versions` are the versions
+    of the overdue pods, by UID, that were read from the API server: the record of a pod for which
+    the store has another version stays.
     """
     kept: dict[str, LedgerRecord] = {}
-    overdue: list[str] = []
+    stayed: list[str] = []
     for uid, record in records.items():
         pod = find(record.name)
         if pod is None or pod.metadata.uid != uid:
             # Not in the store: gone, unless the store is too old to have seen it come.
             if int(record.resource_version or 0) > int(seen or 0):
                 kept[uid] = record
-            continue
-        if is_gone(pod):
-            continue
-        if _is_waited_for(record, pod, late=False):
-            late = is_expired(record, now) and not _is_waited_for(record, pod, late=True)
-            if not late or not is_fresh(pod):
+        elif _is_unseen(record, pod):
+            is_as_read = versions.get(uid) == pod.metadata.resource_version
+            if not (is_as_read and _is_late(record, pod, now)):
                 kept[uid] = record
             elif record.operation != Operation.UPDATE:
-                overdue.append(record.name)
-    return kept, overdue
+                stayed.append(record.name)
+    return kept, stayed
+
+
+def _is_unseen(record: LedgerRecord, pod: Pod) -> bool:
+    return not is_gone(pod) and _is_waited_for(record, pod, late=False)
+
+
+def _is_late(record: LedgerRecord, pod: Pod, now: datetime) -> bool:
+    return is_expired(record, now) and not _is_waited_for(record, pod, late=True)
 
 
 def _is_waited_for(record: LedgerRecord, pod: Pod, *, late: bool) -> bool:
-    """An update that took place is waited for as long as it takes, anything else for a while."""
+    """The recount waits for an update that took place as long as it takes, and for anything else
+    only for the lifetime of its record."""
     if not late and (record.operation != Operation.UPDATE or _is_untouched(pod, record)):
         return True
     if changes.is_over(record, pod, late=late):
@@ -89,8 +115,8 @@ def _is_waited_for(record: LedgerRecord, pod: Pod, *, late: bool) -> bool:
 
 
 def _is_untouched(pod: Pod, record: LedgerRecord) -> bool:
-    """Whether the pod is as it was when its last change was admitted: what is over then, is an
-    earlier one."""
+    """Whether the pod is as it was when the gate admitted its last change. A change that is over by
+    then is an earlier one."""
     version = pod.metadata.resource_version
     return bool(version) and int(version) <= int(record.resource_version or 0)
 
@@ -125,17 +151,17 @@ def recount(
         total_replicas=total,
         unavailable_replicas=max(0, total - counts.available),
     )
-    return written_out(status.with_ledger(ledger))
+    return with_shown_pods(status.with_ledger(ledger))
 
 
 def _total_before(budget: PodUnavailableBudget, expectation: Expectation) -> int:
-    """A group may go between two recounts, and only the number says that there was one more."""
+    """A whole group may go between two recounts: only the earlier total says that it existed."""
     known = budget.status.observed_generation == budget.metadata.generation
     return budget.status.total_replicas if known and expectation.missing else 0
 
 
 def desired_of(spec: PubSpec, total: int) -> int:
-    """How many units must stay available. Of nothing, nothing has to."""
+    """How many units must stay available; none if there are none."""
     if not total:
         return 0
     both = spec.pod_group_policy is not None
@@ -150,8 +176,8 @@ def _absent_groups(
 ) -> list[str]:
     """Groups without a single pod that are still expected back.
 
-    They are known from the last status, or from a record. As long as some owner has fewer pods than
-    it wants, they may be what is missing; once all owners have their pods, they are history.
+    The last status or a record names them. As long as some owner has fewer pods than it wants, the
+    missing pods may be theirs; once all owners have their pods, these groups have gone for good.
     """
     if counts.need is None or not expectation.missing:
         return []
@@ -161,5 +187,5 @@ def _absent_groups(
 
 
 def next_expiry(records: Iterable[LedgerRecord], now: datetime) -> datetime | None:
-    """When the next record outlives its time; None if none will."""
+    """When the next record will have outlived its time; None if all have."""
     return min((moment for moment in map(expires_at, records) if moment > now), default=None)

@@ -1,7 +1,7 @@
 """What a budget's annotations say, read so that a bad value never protects less.
 
-`validation` refuses bad values at admission; one that was stored before Intact was there still has
-to be lived with.
+`validation` refuses bad values at admission. A budget may still have one, stored before Intact was
+installed.
 """
 
 from enum import StrEnum
@@ -18,13 +18,13 @@ DEFAULT_OPERATIONS = frozenset(("DELETE", "UPDATE", "EVICT"))
 
 
 class Enforcement(StrEnum):
-    """What becomes of a denial."""
+    """What the gate does with a denial."""
 
     ENFORCE = "Enforce"
     WARN = "Warn"
-    """Allowed, with an admission warning."""
+    """Allows the request, with an admission warning."""
     AUDIT = "Audit"
-    """Allowed, and recorded."""
+    """Allows the request, and tells of the denial in an event and in the log."""
 
 
 def protected_operations(pub: PodUnavailableBudget) -> frozenset[str]:
@@ -37,12 +37,12 @@ def protected_operations(pub: PodUnavailableBudget) -> frozenset[str]:
 
 
 def listed_operations(text: str) -> frozenset[str]:
-    """The items of a comma list, known or not."""
+    """The items of a comma-separated list, known or not."""
     return frozenset(item.strip() for item in text.split(",") if item.strip())
 
 
 def total_override(pub: PodUnavailableBudget) -> int | None:
-    """The total that stands before the workloads' scale; None if there is none."""
+    """The total that overrides the scale of the workloads; None if the budget has none."""
     return parse_count(pub.metadata.annotations.get(PROTECT_TOTAL_REPLICAS, ""))
 
 

@@ -1,10 +1,11 @@
 """Whether a budget may be stored.
 
-The first part repeats the rules of the CRD, for whoever has no API server to ask; the table of
-cases in the tests is one for both. The rest needs more than the object's own spec: annotations,
-and the other budgets of the namespace.
+The rules for the spec are those of the CRD, for callers without an API server; one table of cases
+tests both. The other rules need more than the spec: the annotations, and the other budgets of the
+namespace.
 
-An update is not refused for what was wrong before it: a budget that slipped in must stay editable.
+An update is not refused for what was wrong before it: a bad budget that is stored must stay
+editable.
 """
 
 import re
@@ -38,7 +39,7 @@ def validate(
     others: Iterable[PodUnavailableBudget],
     old: PodUnavailableBudget | None = None,
 ) -> Verdict:
-    """`others` are budgets of the same namespace; the budget itself among them does not count."""
+    """`others` are the budgets of the same namespace; the budget itself may be among them."""
     verdict = Verdict(_errors(pub), _warnings(pub))
     overlap = _overlap(pub, others)
     if old is None:
@@ -178,8 +179,8 @@ def _changed(new: PubSpec, old: PubSpec) -> list[FieldError]:
 
 
 _BOTH_AMOUNTS = (
-    "maxUnavailable and minAvailable are both set: maxUnavailable wins and minAvailable is not "
-    "looked at (with podGroupPolicy both would hold)"
+    "maxUnavailable and minAvailable are both set: maxUnavailable wins, and minAvailable has no "
+    "effect (with podGroupPolicy both would hold)"
 )
 
 
@@ -190,7 +191,8 @@ def _warnings(pub: PodUnavailableBudget) -> list[str]:
 
 
 def _overlap(pub: PodUnavailableBudget, others: Iterable[PodUnavailableBudget]) -> list[FieldError]:
-    """A selector and a targetRef are not judged: nobody knows which pods the second will have."""
+    """Compares selectors with selectors and targets with targets: which pods a target will have is
+    not known."""
     selector = _usable_selector(pub.spec)
     workload = _workload(pub.spec)
     found = []
@@ -215,7 +217,7 @@ def _usable_selector(spec: PubSpec) -> Selector | None:
 
 
 def _workload(spec: PubSpec) -> tuple[str, str, str] | None:
-    """Without the version: it says how to ask for the workload, not which one it is."""
+    """Group, kind and name. The version says how to read the workload, not which one it is."""
     if spec.target_ref is None:
         return None
     group, slash, _ = spec.target_ref.api_version.rpartition("/")

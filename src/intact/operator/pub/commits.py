@@ -1,18 +1,18 @@
-"""Group commit: admissions that wait on the same budget are decided together and stored at once.
+"""Group commit: admissions that wait for one budget are decided together and stored in one write.
 
-An allowance counts only once its status is stored under the version that it was decided on. Whoever
-loses that race reads the budget afresh and decides everything that waits again.
+An allowance counts only once its status is stored under the version that it was decided on. After a
+conflict the budget is read afresh, and everything that waits is decided again.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
-from intact.budget.pub.decision import Decision, Operation, Reason, Subject, decide
+from intact.budget.pub.decision import Decision, Reason, Subject, decide
+from intact.budget.pub.ledger import Operation
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.store import Key
@@ -20,15 +20,13 @@ from intact.model.pub import PodUnavailableBudget, PubStatus
 from intact.operator.pub.index import Entry, PubIndex
 from intact.operator.pub.status import read_again, store_status
 
-log = logging.getLogger(__name__)
-
 _ATTEMPTS = 20
 _PAUSE = 0.02
-"""Seconds between two commits of a budget that many ask for, so that more of them share one."""
+"""Seconds between two commits of a busy budget, so that more admissions share the next one."""
 _MORE = 0.005
 _MOST = 0.025
-"""Seconds: the first of a burst waits for those right behind it, as long as any come and at most so
-long. Otherwise it has a write of its own, and all the others wait for that one."""
+"""Seconds: the first admission of a burst waits `_MORE` for others, again as long as any come, and
+`_MOST` in all. Otherwise it has a write of its own, and all the others wait for that one."""
 FREE = Decision(True, Reason.RELEASED)
 
 
@@ -43,7 +41,7 @@ class Commits:
     def __init__(self, client: Client, index: PubIndex, *, now: Callable[[], datetime]) -> None:
         self.commits = 0
         self.committed = 0
-        """Admissions that were stored; divided by `commits`, admissions per commit."""
+        """Admissions that these commits have stored."""
         self.conflicts = 0
         self._client = client
         self._index = index
@@ -62,8 +60,8 @@ class Commits:
         return await answer
 
     async def store_with(self, entry: Entry, base: PodUnavailableBudget, status: PubStatus) -> None:
-        """Store a recount, and in the same write all that waits for the budget. The caller holds
-        `entry.writing`."""
+        """Store a recount, and in the same write all admissions that wait for the budget. The
+        caller holds `entry.writing`."""
         batch = self._waiting.pop(entry.key, [])
         try:
             decisions = await self._write(entry, base, status, batch)
@@ -86,7 +84,7 @@ class Commits:
                 batch: list[_Waiting] = []
                 try:
                     await self._commit(key, batch)
-                except Exception as error:  # noqa: BLE001 - whoever waits raises it
+                except Exception as error:  # noqa: BLE001 - raised where the answer is awaited
                     for waiting in batch:
                         if not waiting.answer.done():
                             waiting.answer.set_exception(error)
@@ -108,7 +106,7 @@ class Commits:
         return entry is not None and entry.turn.is_shared
 
     async def _commit(self, key: Key, batch: list[_Waiting]) -> None:
-        """Answer all that wait, also those that come while others are in the way."""
+        """Answer all that wait, also those that come before the write begins."""
         try:
             decisions = await self._store(key, batch)
         except KubeError as error:
@@ -139,7 +137,7 @@ class Commits:
     async def _write(
         self, entry: Entry, base: PodUnavailableBudget, status: PubStatus, batch: list[_Waiting]
     ) -> list[Decision]:
-        """Decide on this status, and store what comes of it if it is not the one that is there."""
+        """Decide on this status, and store the result if it is not the status of `base`."""
         budget = msgspec.structs.replace(base, status=status)
         decisions = []
         for waiting in batch:
@@ -160,7 +158,7 @@ class Commits:
         counted = entry.counts.ledger
         unknown = [uid for uid in budget.status.ledger.pods if uid not in counted]
         live = entry.counts.available_without(unknown)
-        # Only surplus pods of a group depend on it.
+        # Only a surplus pod of a group needs the count without it.
         grouped = subject.group is not None
         without = entry.counts.available_without([*unknown, subject.uid]) if grouped else live
         return decide(budget, subject, operation, self._now(), live, without)
@@ -173,10 +171,10 @@ def _answer(batch: list[_Waiting], decisions: list[Decision]) -> None:
 
 
 def _unwritable(key: Key, error: KubeError) -> Decision:
-    message = f"The budget {key[1]} cannot be written now: {error}"
+    message = f"Intact cannot store its decision in the budget {key[1]} now: {error}"
     return Decision(False, Reason.UNWRITABLE, message)
 
 
 def _contended(key: Key) -> Decision:
-    message = f"Too many others write to the budget {key[1]}; try again in a moment."
+    message = f"Too many requests compete for the budget {key[1]}; try again in a moment."
     return Decision(False, Reason.UNWRITABLE, message)

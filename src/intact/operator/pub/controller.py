@@ -1,7 +1,7 @@
-"""PodUnavailableBudget: all its parts, put together for one replica.
+"""The controller of PodUnavailableBudgets: all its parts, put together for one process.
 
-Every replica watches, keeps the index and answers for the gate. The leader recounts and sees to it
-that namespaces are gated.
+Every process watches, keeps the index and answers at the gate. The leader also recounts the budgets
+and gates their namespaces.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from intact.kube.store import Key, Store
 from intact.model.namespace import Namespace
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.pub.commits import Commits
-from intact.operator.pub.expected import Expectations
+from intact.operator.pub.expected import ExpectedUnits
 from intact.operator.pub.gate import Gate, Observe, ignore
 from intact.operator.pub.gated_namespaces import GatedNamespaces
 from intact.operator.pub.index import PubIndex
@@ -42,7 +42,7 @@ class PubController:
         rng: random.Random | None = None,
         watches: Watches | None = None,
     ) -> None:
-        """Watches that are given are run by whoever gave them."""
+        """The caller runs the watches that it gives."""
         self._rng = rng or random.Random()
         self._leading = False
         self._runs_watches = watches is None
@@ -74,7 +74,7 @@ class PubController:
             client,
             self.index,
             self.commits,
-            Expectations(client, self.index, self.workloads),
+            ExpectedUnits(client, self.index, self.workloads),
             self.pods,
             self.events,
             now=now,
@@ -91,7 +91,7 @@ class PubController:
         return [self.budgets, *self._watches.reflectors]
 
     async def run(self) -> None:
-        """What every replica does, until cancelled."""
+        """What every process does, until cancelled."""
         async with asyncio.TaskGroup() as group:
             if self._runs_watches:
                 group.create_task(self._watches.run())
@@ -99,13 +99,13 @@ class PubController:
             group.create_task(self.events.run())
 
     async def wait_synced(self) -> None:
-        """Before this the index is not complete, and nobody may ask it."""
+        """Until then the index is not complete, and the gate must not answer."""
         await self.budgets.wait_synced()
         await self._watches.wait_synced()
 
     async def lead(self) -> None:
         """What the leader does, until cancelled."""
-        # An earlier leader may have seen more than this replica: look afresh before counting.
+        # An earlier leader may have seen newer pods than this process: list them before counting.
         self.pods.list_again()
         await self.wait_synced()
         self._leading = True

@@ -1,5 +1,7 @@
 """How many units a budget should have, asked of the owners of its pods."""
 
+from dataclasses import dataclass
+
 from intact.budget.pub.recount import Expectation
 from intact.budget.pub.settings import total_override
 from intact.kube.client import Client
@@ -12,15 +14,44 @@ from intact.operator.watch.kinds import GroupKind, scales_in_groups
 from intact.operator.watch.owners import Workloads
 
 
-class Expectations:
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What owners were found to want, for the index to hold.
+
+    It is as of when each owner was asked. An owner that changes after that marks its budgets, and
+    the next recount learns it.
+    """
+
+    gone: tuple[str, ...] = ()
+    """UIDs of owners that do not exist any more."""
+    idle: tuple[str, ...] = ()
+    """UIDs of owners whose scale is zero."""
+    busy: tuple[str, ...] = ()
+    """UIDs of owners whose scale is not zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What an owner says about its pods."""
+
+    gone: bool = False
+    ending: bool = False
+    wanted: int | None = None
+    """Its scale; None if it has none."""
+    in_groups: bool = False
+    """Its scale is in groups."""
+
+
+class ExpectedUnits:
     def __init__(self, client: Client, index: PubIndex, workloads: Workloads) -> None:
         self._client = client
         self._index = index
         self._workloads = workloads
 
-    async def of(self, entry: Entry) -> Expectation:
-        """Asks the API only for scales that are not known yet, and for owners that are missing."""
-        tally = _Tally()
+    async def of(self, entry: Entry) -> tuple[Expectation, Learned]:
+        """Asks the API server only for scales that are not known yet, and for owners that are not
+        in their store."""
+        tally = _Tally(counts_groups=entry.group_key is not None)
         problem = ""
         for uid in self._owners(entry):
             present = entry.counts.owners.get(uid, 0)
@@ -28,16 +59,19 @@ class Expectations:
                 tally.pods += present
                 continue
             try:
-                await self._add(entry, uid, present, tally)
+                answer = await self._ask(entry, uid)
             except KubeError as error:
-                problem = f"cannot find out how many pods are wanted: {error}"
-        return Expectation(
-            total=self._total(entry, tally),
+                problem = f"Intact cannot find out how many pods the owners want: {error}"
+            else:
+                tally.add(uid, answer, present)
+        expectation = Expectation(
+            total=_total(entry, tally),
             at_least=_groups(entry, tally),
             released=tuple(tally.released),
             missing=tally.missing,
             problem=problem if total_override(entry.budget) is None else "",
         )
+        return expectation, Learned(tuple(tally.gone), tuple(tally.idle), tuple(tally.busy))
 
     def _owners(self, entry: Entry) -> list[str]:
         owners = self._index.owner_uids(entry)
@@ -50,75 +84,90 @@ class Expectations:
                 owners.append(found.metadata.uid)
         return owners
 
-    async def _add(self, entry: Entry, uid: str, present: int, tally: "_Tally") -> None:
-        found = self._workloads.by_uid(uid) or await self._look_up(entry, uid)
-        if found is None:
-            if self._index.is_released(uid):
-                tally.released.append(uid)
-            else:
-                tally.pods += present  # of a kind that says nothing about its pods
-            return
-        kind, workload = found
-        if not self._workloads.has_scale(kind):
-            tally.pods += present
-            if is_terminating(workload):
-                tally.released.append(uid)
-            return
-        wanted = await self._workloads.replicas(kind, workload)
-        self._index.set_idle(uid, not wanted)
-        if not wanted:
-            tally.released.append(uid)
-        if scales_in_groups(kind):
-            if entry.group_key is None:
-                tally.pods += present if wanted else 0  # it does not say how many pods a group has
-                return
-            tally.groups += wanted
-            tally.group_owners += 1
-        else:
-            tally.pods += wanted
-            tally.pod_owners += 1
-            tally.missing = tally.missing or wanted > present
+    async def _ask(self, entry: Entry, uid: str) -> _Answer:
+        if found := self._workloads.by_uid(uid):
+            return await self._answer_of(*found)
+        return await self._look_up(entry, uid)
 
-    async def _look_up(self, entry: Entry, uid: str) -> tuple[GroupKind, Workload] | None:
-        """An owner that is not in its store: newer than the store, or gone."""
+    async def _answer_of(self, kind: GroupKind, workload: Workload) -> _Answer:
+        if not self._workloads.has_scale(kind):
+            return _Answer(ending=is_terminating(workload))
+        wanted = await self._workloads.replicas(kind, workload)
+        return _Answer(wanted=wanted, in_groups=scales_in_groups(kind))
+
+    async def _look_up(self, entry: Entry, uid: str) -> _Answer:
+        """Of an owner that is not in its store: it is newer than the store, or gone."""
         owner = self._index.owner(uid)
         reflector = self._workloads.reflectors.get(owner.group_kind) if owner else None
         if owner is None or reflector is None:
-            return None
+            return self._as_known(uid)
         try:
             found = await self._client.get(reflector.resource, owner.name, entry.key[0])
         except NotFound:
-            found = None
+            return _Answer(gone=True)
         except Forbidden:
             if self._workloads.has_scale(owner.group_kind):
                 raise
-            return None  # it could only have said that it is going
-        if found is None or found.metadata.uid != uid:
-            self._index.release(uid)
-            return None
-        return owner.group_kind, found
+            return self._as_known(uid)  # it could only have said that it is ending
+        if found.metadata.uid != uid:
+            return _Answer(gone=True)
+        return await self._answer_of(owner.group_kind, found)
 
-    def _total(self, entry: Entry, tally: "_Tally") -> int | None:
-        override = total_override(entry.budget)
-        if override is not None:
-            return override
-        if entry.group_key is None:
-            return tally.pods
-        if tally.group_owners and not tally.pod_owners:
-            return _groups(entry, tally)
-        return None
-
-
-def _groups(entry: Entry, tally: "_Tally") -> int:
-    """Those that owners want, with the pods that are units of their own."""
-    return tally.groups + entry.counts.single_present
+    def _as_known(self, uid: str) -> _Answer:
+        """Of an owner that Intact cannot read: the index may have heard that it is gone."""
+        return _Answer(gone=self._index.is_released(uid))
 
 
 class _Tally:
-    def __init__(self) -> None:
+    """The answers of a budget's owners, summed up."""
+
+    def __init__(self, *, counts_groups: bool) -> None:
         self.pods = 0
         self.groups = 0
         self.pod_owners = 0
         self.group_owners = 0
         self.missing = False
         self.released: list[str] = []
+        self.gone: list[str] = []
+        self.idle: list[str] = []
+        self.busy: list[str] = []
+        self._counts_groups = counts_groups
+
+    def add(self, uid: str, answer: _Answer, present: int) -> None:
+        """`present` is how many pods the owner has."""
+        if answer.gone:
+            self.gone.append(uid)
+        elif answer.wanted is None:
+            self.pods += present
+        else:
+            (self.busy if answer.wanted else self.idle).append(uid)
+            self._add_scale(answer.wanted, present, in_groups=answer.in_groups)
+        if answer.gone or answer.ending or answer.wanted == 0:
+            self.released.append(uid)
+
+    def _add_scale(self, wanted: int, present: int, *, in_groups: bool) -> None:
+        if not in_groups:
+            self.pods += wanted
+            self.pod_owners += 1
+            self.missing = self.missing or wanted > present
+        elif self._counts_groups:
+            self.groups += wanted
+            self.group_owners += 1
+        else:
+            self.pods += present if wanted else 0  # it does not say how many pods a group has
+
+
+def _total(entry: Entry, tally: _Tally) -> int | None:
+    override = total_override(entry.budget)
+    if override is not None:
+        return override
+    if entry.group_key is None:
+        return tally.pods
+    if tally.group_owners and not tally.pod_owners:
+        return _groups(entry, tally)
+    return None
+
+
+def _groups(entry: Entry, tally: _Tally) -> int:
+    """The groups that owners want, and the pods that are units of their own."""
+    return tally.groups + entry.counts.single_present

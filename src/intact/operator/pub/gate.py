@@ -1,7 +1,8 @@
 """The gate: may this pod go, or change, now?
 
-Reached only by requests of gated namespaces (see the registrations). A denial is 429 with the cause
-`DisruptionBudget`, as the Eviction API's own: `kubectl drain` then waits and tries again.
+The API server asks it only about gated namespaces (see `webhook.registration`). A denial is 429
+with the cause `DisruptionBudget`, like the Eviction API's own: `kubectl drain` waits and tries
+again.
 """
 
 import asyncio
@@ -13,7 +14,8 @@ import msgspec
 
 from intact.budget.pub import in_place
 from intact.budget.pub.availability import is_available, is_exempt
-from intact.budget.pub.decision import Decision, Operation, Subject
+from intact.budget.pub.decision import Decision, Subject
+from intact.budget.pub.ledger import Operation
 from intact.budget.pub.settings import Enforcement, enforcement, protected_operations
 from intact.kube.client import Client
 from intact.kube.errors import KubeError, NotFound
@@ -34,13 +36,13 @@ from intact.operator.webhook.responses import ALLOWED, PROBED, denied
 log = logging.getLogger(__name__)
 
 _TRUSTED = 1.0
-"""Seconds for which a name surely stands for the pod that was read, or for one that is not ready.
-An eviction goes by the name alone."""
+"""Seconds for which a name is sure to stand for the pod that was read, or for one that is not
+ready. The API server evicts by name alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, as far as the gate is concerned."""
+    """What a request asks for, as the gate sees it."""
 
     operation: Operation
     pod: Pod
@@ -51,14 +53,14 @@ class Asked:
 
     @property
     def protected_as(self) -> frozenset[str]:
-        """The names under which a budget may protect it."""
+        """The operations, any of which makes a budget protect the pod from this request."""
         names = {self.operation.value}
         return frozenset(names | {"RESIZE"} if self.resize else names)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A request as one budget is asked about it."""
+    """What a request asks of one budget."""
 
     entry: Entry
     subject: Subject
@@ -66,7 +68,7 @@ class Claim:
 
 
 Observe = Callable[[Asked, Entry, Decision, Enforcement], None]
-"""Told of each decision of each budget."""
+"""Called with each decision of each budget."""
 
 
 def ignore(_asked: Asked, _entry: Entry, _decision: Decision, _mode: Enforcement) -> None:
@@ -100,14 +102,16 @@ class Gate:
         begun = _monotonic()
         try:
             answer = await self._judge(request)
+        except _JustChanged as error:
+            return denied(str(error))
         except KubeError as error:
-            return denied(f"The gate cannot read from the API server now: {error}")
+            return denied(f"Intact cannot read what it needs to decide this: {error}")
         if (
             request.sub_resource == "eviction"
             and answer.allowed
             and _monotonic() > begun + _TRUSTED
         ):
-            return denied("It took too long to decide, the pod may be another one now")
+            return denied(_too_late(request.name))
         return answer
 
     async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
@@ -143,8 +147,8 @@ class Gate:
         return replace(asked, containers=marks)
 
     async def _find(self, namespace: str, name: str) -> Pod | None:
-        """An eviction does not carry its pod. It is decided on the API's own object, as all the
-        rest: in a store that is behind, the name may still be another pod's, and free."""
+        """The pod of an eviction, which carries only its name. The API server's own object decides:
+        in a store that is behind, the name may still stand for an earlier pod, which is free."""
         try:
             return await self._client.get(PODS, name, namespace)
         except NotFound:
@@ -160,7 +164,7 @@ class Gate:
             claims = await self._confirm(asked, claims)
         warnings: list[str] = []
         spending: list[Claim] = []
-        # All are asked before any is spent: one budget's unit is not lost to another's denial.
+        # Ask all budgets before any of them spends: a denial by one then costs no other a unit.
         for claim in claims:
             decision = self._commits.preview(claim.entry, claim.subject, asked.operation)
             if decision.allowed:
@@ -178,7 +182,7 @@ class Gate:
         return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
 
     async def _claims(self, asked: Asked) -> list[Claim]:
-        """What is asked of each budget that covers the pod and protects it from this."""
+        """One claim for each budget that covers the pod and protects it from this operation."""
         chain = await self._chain(asked.pod)
         return [
             Claim(entry, _subject(asked, entry, chain), enforcement(entry.budget))
@@ -187,8 +191,9 @@ class Gate:
         ]
 
     async def _confirm(self, asked: Asked, claims: list[Claim]) -> list[Claim]:
-        """A pod that is not available is still so after the last recount that is known. Otherwise
-        that recount may count it, and then it is not free. One that is recorded is not counted."""
+        """Make sure that a pod that is not available was so after the last known recount. Otherwise
+        that recount may have counted the pod, and then it is not free. A recorded pod needs no such
+        check: the recount does not count it."""
         claims = [
             replace(
                 claim,
@@ -201,13 +206,13 @@ class Gate:
             return claims
         found = await self._client.get(PODS, known.name, known.namespace)
         if found.metadata.resource_version != known.resource_version:
-            raise KubeError(f"the pod {known.name} has just changed; try again")
+            raise _JustChanged(f"The pod {known.name} has just changed; try again.")
         return claims
 
     def _refuse(
         self, asked: Asked, claim: Claim, decision: Decision, warnings: list[str]
     ) -> AdmissionResponse | None:
-        """The denial, or None where the budget only warns or records."""
+        """The denial, or None if the budget only warns or audits."""
         self._observe(asked, claim.entry, decision, claim.mode)
         self._tell(asked, claim.entry, decision, claim.mode)
         if claim.mode is Enforcement.WARN:
@@ -215,19 +220,19 @@ class Gate:
         return denied(decision.message) if claim.mode is Enforcement.ENFORCE else None
 
     async def _chain(self, pod: Pod) -> Chain:
-        """The owners above a pod. One that is too new for its store is asked for: a budget that
-        names a workload must not miss that workload's first pods."""
+        """The owners above a pod. An owner that is too new for its store is read from the API
+        server: a budget that names a workload must not miss that workload's first pods."""
         chain = self._workloads.chain(pod)
         if chain.complete or not self._index.has_targets(pod.metadata.namespace):
             return chain
         return await self._workloads.complete(pod)
 
     def _tell(self, asked: Asked, entry: Entry, decision: Decision, mode: Enforcement) -> None:
-        """Say why, on the budget and on the pod; who asked is in the log alone."""
+        """Say why, in events on the budget and on the pod. Only the log names the user."""
         pod, budget = asked.pod.metadata, entry.budget.metadata
         verb = "denied" if mode is Enforcement.ENFORCE else f"would deny ({mode})"
         log.info(
-            "budget %s/%s %s %s of pod %s asked for by %s%s: %s",
+            "budget %s/%s %s %s of pod %s, requested by %s%s: %s",
             budget.namespace,
             budget.name,
             verb,
@@ -247,6 +252,10 @@ class Gate:
             self._events.record(
                 reference, "Warning", reason, f"{asked.operation}: {decision.message}"
             )
+
+
+class _JustChanged(KubeError):
+    """The pod is not the one any more that the gate has looked at."""
 
 
 class _DeleteOptions(msgspec.Struct, rename="camel"):
@@ -274,6 +283,13 @@ def _subject(asked: Asked, entry: Entry, chain: Chain) -> Subject:
         group=pod.metadata.labels.get(key) if key is not None else None,
         owners=tuple(owner.uid for owner in chain.owners),
         containers=asked.containers,
+    )
+
+
+def _too_late(name: str) -> str:
+    return (
+        f"Intact took longer than {_TRUSTED:g} s to decide about the pod {name}, and another pod "
+        "may have this name by now; try again."
     )
 
 

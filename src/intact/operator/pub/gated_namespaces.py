@@ -1,9 +1,9 @@
 """Which namespaces are gated.
 
 The webhook registrations reach only namespaces with the label `intact.dev/gated`. The leader sets
-it where there is a budget and removes it where there is none, and then asks the API server for an
-eviction of a pod that does not exist, as a dry run: only when the answer comes from the gate, and
-not from the server itself, pods are really held.
+the label on namespaces with a budget and removes it from all others. Then it sends a dry run of an
+eviction of a pod that does not exist: if the gate answers, and not the API server itself, the gate
+holds the pods of the namespace.
 """
 
 import logging
@@ -23,8 +23,9 @@ from intact.operator.webhook.configuration import GATED_LABEL
 log = logging.getLogger(__name__)
 
 _AGAIN = 60.0
-"""Seconds after which a gated namespace is asked about again."""
+"""Seconds after which a gated namespace is probed again."""
 _SOON = 0.1
+"""Seconds after which a namespace is probed again that is not gated yet."""
 
 
 class GatedNamespaces:
@@ -78,7 +79,7 @@ class GatedNamespaces:
         await self._client.patch(NAMESPACES, {"metadata": {"labels": labels}}, namespace)
 
     async def _probe(self, namespace: str) -> bool:
-        """Whether the API server asks the gate. It takes a moment to hear of a new label."""
+        """Whether the API server asks the gate. It takes a moment to notice a new label."""
         try:
             await self._client.evict(PODS, probe.NAME, namespace, dry_run=True)
         except TooManyRequests as answer:

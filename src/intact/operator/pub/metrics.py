@@ -1,4 +1,4 @@
-"""What `/metrics` shows of PodUnavailableBudgets, read from the parts at each scrape."""
+"""What `/metrics` shows of PodUnavailableBudgets, read from the controller at each scrape."""
 
 from collections.abc import Iterable
 
@@ -16,13 +16,13 @@ def _of_budgets(controller: PubController) -> Iterable[Metric]:
     modes = GaugeMetricFamily("intact_budgets", "Budgets by what they count.", labels=["mode"])
     labels = ["namespace", "budget"]
     total = GaugeMetricFamily(
-        "intact_budget_total_units", "Pods or groups that there should be.", labels=labels
+        "intact_budget_total_units", "Pods or groups that the budget expects.", labels=labels
     )
     available = GaugeMetricFamily(
         "intact_budget_available_units", "Pods or groups that are available.", labels=labels
     )
     allowed = GaugeMetricFamily(
-        "intact_budget_allowed_units", "Pods or groups that may go now.", labels=labels
+        "intact_budget_allowed_units", "Pods or groups that the budget lets go now.", labels=labels
     )
     counted = {"pods": 0, "groups": 0}
     for key, entry in controller.index.entries.items():
@@ -39,7 +39,7 @@ def _of_budgets(controller: PubController) -> Iterable[Metric]:
 def _of_work(controller: PubController) -> Iterable[Metric]:
     commits, recounter = controller.commits, controller.recounter
     yield CounterMetricFamily(
-        "intact_gate_commits", "Writes to budgets that carried admissions.", value=commits.commits
+        "intact_gate_commits", "Writes to budgets that stored admissions.", value=commits.commits
     )
     yield CounterMetricFamily(
         "intact_gate_committed_admissions",
@@ -48,7 +48,7 @@ def _of_work(controller: PubController) -> Iterable[Metric]:
     )
     yield CounterMetricFamily(
         "intact_gate_conflicts",
-        "Writes that came too late and were decided again.",
+        "Writes of the gate that lost to another write and were decided again.",
         value=commits.conflicts,
     )
     yield CounterMetricFamily(
@@ -56,6 +56,6 @@ def _of_work(controller: PubController) -> Iterable[Metric]:
     )
     yield CounterMetricFamily(
         "intact_recount_conflicts",
-        "Recounts that came too late and were made again.",
+        "Recounts that lost to another write and were made again.",
         value=recounter.conflicts,
     )

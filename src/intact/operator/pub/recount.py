@@ -1,19 +1,26 @@
 """The leader's work on budgets: count again, write the counters, clear the ledger.
 
-One status write for each change that is seen, and none where nothing has changed. Pod events are
-gathered for a moment before a budget is counted: a drain brings many at once. What waits at the
-gate meanwhile goes into the same write.
+The recount writes a status once for each change that it sees, and not at all where nothing has
+changed. It gathers pod events for a moment before it counts a budget: a drain brings many at once.
+Admissions that wait at the gate meanwhile go into the same write.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
 
 from intact.budget.pub import conditions
-from intact.budget.pub.recount import Expectation, is_current, next_expiry, recount, unseen
+from intact.budget.pub.ledger import RECORD_LIFETIME
+from intact.budget.pub.recount import (
+    Expectation,
+    is_current,
+    next_expiry,
+    overdue,
+    recount,
+    unseen,
+)
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, NotFound
 from intact.kube.events import EventRecorder, reference_to
@@ -26,20 +33,18 @@ from intact.model.meta import Condition
 from intact.model.pod import Pod
 from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
 from intact.operator.pub.commits import Commits
-from intact.operator.pub.expected import Expectations
+from intact.operator.pub.expected import ExpectedUnits, Learned
 from intact.operator.pub.index import Entry, PubIndex
 from intact.operator.pub.status import read_again
 from intact.operator.watch.freshness import Behind, versions_now
 
-log = logging.getLogger(__name__)
-
 GATHER = 0.2
 """Seconds for which events are gathered."""
 _WRITES = 4
-"""Recounts that are stored at once. More of them only queue at a busy API server, with counts that
+"""Recounts that are stored at once. More of them only queue at a busy API server, and their counts
 grow old meanwhile."""
 _LOOK_AGAIN = 1.0
-"""Seconds after which a store that was behind is looked at again."""
+"""Seconds after which a budget is counted again if the store was behind."""
 _ASK_AGAIN = 15.0
 """Seconds after which an owner is asked again how many pods it wants."""
 
@@ -50,7 +55,7 @@ class Recounter:
         client: Client,
         index: PubIndex,
         commits: Commits,
-        expectations: Expectations,
+        expected: ExpectedUnits,
         pods: Reflector[Pod],
         events: EventRecorder,
         *,
@@ -64,7 +69,7 @@ class Recounter:
         self._client = client
         self._index = index
         self._commits = commits
-        self._expectations = expectations
+        self._expected = expected
         self._pods = pods
         self._events = events
         self._now = now
@@ -87,39 +92,49 @@ class Recounter:
             return
 
     async def _count(self, entry: Entry) -> None:
-        expectation = await self._expectations.of(entry)
+        expectation, learned = await self._expected.of(entry)
+        self._take_in(learned)
         versions = await self._read_overdue(entry)
         async with self._writes, entry.writing:
             await entry.turn.come()
             try:
                 await self._write(entry, expectation, versions)
             except Conflict:
-                # Another replica's gate, mostly. It goes first: who waits for it waits for a unit
-                # that is there, and who waits for this recount, for one that is not.
+                # Mostly the gate of another process, which goes first: its requests wait for a
+                # unit that is there, those that wait for this recount for a unit that is not.
                 self.conflicts += 1
                 await read_again(self._client, entry)
                 self.mark(entry.key)
 
+    def _take_in(self, learned: Learned) -> None:
+        """The index counts pods of owners that want none as unavailable, in every budget. It must
+        know of them before the budget is counted."""
+        for uid in learned.gone:
+            self._index.release(uid)
+        for uid in learned.idle:
+            self._index.set_idle(uid, True)
+        for uid in learned.busy:
+            self._index.set_idle(uid, False)
+
     async def _write(
         self, entry: Entry, expectation: Expectation, versions: Mapping[str, str]
     ) -> None:
-        # Up to the write nothing is awaited: one moment of the store is counted.
+        # Nothing is awaited up to the write: the counts are of one moment of the store.
         budget, now, seen = entry.budget, self._now(), self._pods.version
         if not is_current(budget, seen):
-            raise Behind(f"pods are known up to {seen}, which is not enough for this budget yet")
+            raise Behind(
+                f"the pods are known up to version {seen}; an earlier recount, or a record of the "
+                f"gate, of budget {budget.metadata.name} is newer"
+            )
         namespace = budget.metadata.namespace
-        records, overdue = unseen(
-            budget.status.ledger.pods,
-            lambda name: self._pods.store.get(namespace, name),
-            seen,
-            now,
-            lambda pod: versions.get(pod.metadata.uid) == pod.metadata.resource_version,
+        records, stayed = unseen(
+            budget.status.ledger.pods, self._finder(namespace), seen, now, versions
         )
         entry.counts.set_ledger(records)
         status = recount(budget, entry.counts, expectation, records, seen)
         wanted = self._conditions(entry, expectation.problem)
         if not self._is_gated(namespace):
-            # Whoever waits for this generation waits for pods to be held, too.
+            # A user who waits for this generation waits for the gate to hold pods, too.
             status = msgspec.structs.replace(
                 status, observed_generation=budget.status.observed_generation
             )
@@ -131,34 +146,24 @@ class Recounter:
         )
         if expiry := next_expiry(records.values(), now):
             self._queue.add_after(entry.key, (expiry - now).total_seconds())
-        if len(versions) > len(overdue):
+        if len(versions) > len(stayed):
             self._queue.add_after(entry.key, _LOOK_AGAIN)
         if expectation.problem:
             self._queue.add_after(entry.key, _ASK_AGAIN)
         if _differs(budget.status, status) and self._leads():
             await self._commits.store_with(entry, budget, status)
             self.writes += 1
-        for name in overdue:
+        for name in stayed:
             self._report_not_deleted(budget, name)
 
     async def _read_overdue(self, entry: Entry) -> dict[str, str]:
-        """The versions, as of now, of pods that seem not to have gone in time. The store may be
-        behind by more than a record's lifetime: a watch can stand still for that long."""
-        namespace = entry.key[0]
-        waiting: list[Pod] = []
+        """The versions that overdue pods have at the API server. The store may be behind by more
+        than a record's lifetime: a watch can stand still for that long."""
+        records, find = entry.budget.status.ledger.pods, self._finder(entry.key[0])
+        return await versions_now(self._client, overdue(records, find, self._now()))
 
-        def ask(pod: Pod) -> bool:
-            waiting.append(pod)
-            return False
-
-        unseen(
-            entry.budget.status.ledger.pods,
-            lambda name: self._pods.store.get(namespace, name),
-            self._pods.version,
-            self._now(),
-            ask,
-        )
-        return await versions_now(self._client, waiting)
+    def _finder(self, namespace: str) -> Callable[[str], Pod | None]:
+        return lambda name: self._pods.store.get(namespace, name)
 
     def _conditions(self, entry: Entry, problem: str) -> list[Condition]:
         namespace = entry.key[0]
@@ -178,13 +183,14 @@ class Recounter:
         pod = self._pods.store.get(meta.namespace, name)
         if pod is not None:
             reference = reference_to(PODS, pod.metadata)
-            text = f"budget {meta.name} allowed it to go, and it did not: the unit is given back"
+            text = (
+                f"The budget {meta.name} allowed this pod to go, but the pod is still here after "
+                f"{RECORD_LIFETIME.total_seconds():g} s; the budget counts it again."
+            )
             self._events.record(reference, "Warning", "NotDeleted", text)
 
 
 def _differs(old: PubStatus, new: PubStatus) -> bool:
-    """Whether a write is worth it: not for having looked again."""
+    """Whether a write is worth it: not only to say that the pods were looked at again."""
     looked = msgspec.structs.replace(new.ledger, seen=old.ledger.seen)
-    if old.ledger != looked or old.ledger is UNREADABLE:
-        return True
-    return old != msgspec.structs.replace(new, ledger_text=old.ledger_text)
+    return old.ledger is UNREADABLE or old != new.with_ledger(looked)

@@ -1,8 +1,6 @@
 """Reading and writing the status of a budget, for the gate and for the recount."""
 
-import msgspec
-
-from intact.budget.pub.decision import written_out
+from intact.budget.pub.ledger import with_shown_pods
 from intact.kube.client import Client
 from intact.kube.resources import PUBS
 from intact.model.pub import PodUnavailableBudget, PubStatus
@@ -12,9 +10,9 @@ from intact.operator.pub.index import Entry
 async def store_status(
     client: Client, entry: Entry, base: PodUnavailableBudget, status: PubStatus
 ) -> None:
-    """A compare-and-swap on the version that the status was made from."""
+    """A compare-and-swap: it raises Conflict unless the stored version is still that of `base`."""
     meta = base.metadata
-    status = written_out(status)
+    status = with_shown_pods(status)
     with entry.turn.write():
         stored = await client.update(
             PUBS, _body(base, status), meta.name, meta.namespace, subresource="status"
@@ -24,8 +22,8 @@ async def store_status(
 
 
 async def read_again(client: Client, entry: Entry) -> None:
-    """After a conflict. A budget whose rules have changed meanwhile is not taken: they count only
-    from when the index has heard of them."""
+    """After a conflict. The entry does not take a budget whose rules have changed meanwhile: new
+    rules count only from when the index has heard of them."""
     meta = entry.budget.metadata
     found = await client.get(PUBS, meta.name, meta.namespace)
     if found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
@@ -48,5 +46,5 @@ def _body(budget: PodUnavailableBudget, status: PubStatus) -> dict[str, object]:
             "namespace": meta.namespace,
             "resourceVersion": meta.resource_version,
         },
-        "status": zeros | msgspec.to_builtins(status),
+        "status": zeros | status.stored_form(),
     }

@@ -1,4 +1,4 @@
-"""The admission of PodUnavailableBudgets themselves: bad ones are refused with their fields."""
+"""The admission of PodUnavailableBudgets themselves: a denial names each bad field."""
 
 import msgspec
 

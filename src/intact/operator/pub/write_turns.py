@@ -1,8 +1,9 @@
-"""Replicas that write to one budget take turns instead of colliding.
+"""Processes that write to one budget take turns instead of colliding.
 
-A collision costs both sides: the API server has worked for nothing, and who has lost must read and
-decide everything again, and often loses again. So whoever has stored lets another go first, if one
-was heard of lately. Nobody has to be told: the next version in the watch is the sign.
+A collision costs both sides: the API server has worked for nothing, and the process that has lost
+must read and decide everything again, and often loses again. So a process that has stored lets
+another go first, if it has heard of one lately. They need not talk to each other: the next version
+in the watch is the sign.
 """
 
 import asyncio
@@ -10,10 +11,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 _PATIENCE = 3
-"""How many times in a row nobody may come before this replica takes itself to be alone."""
+"""How many times in a row this process waits in vain before it takes itself to be alone."""
 _SHORTEST = 0.02
 _LONGEST = 0.3
-"""Seconds to wait for another; in between, as long as four writes take."""
+"""Seconds to wait for another process; between these bounds, as long as four writes take."""
 
 
 class Turn:
@@ -24,12 +25,12 @@ class Turn:
         self._patience = 0
         self._writing = False
         self._others = asyncio.Event()
-        """Set if somebody else has stored the latest version that is known."""
+        """Set if another process has stored the latest known version."""
 
     @contextmanager
     def write(self) -> Generator[None, None, None]:
-        """The block asks the server to store. What is heard meanwhile may be one's own version: the
-        watch is often ahead of the answer."""
+        """Around the request to store. A version that the watch shows meanwhile may be this
+        process's own: the watch is often ahead of the answer."""
         clock = asyncio.get_running_loop().time
         begun = clock()
         self._writing = True
@@ -41,12 +42,12 @@ class Turn:
             self._look()
 
     def stored(self, version: str) -> None:
-        """This replica has stored this version."""
+        """This process has stored this version."""
         self._own = int(version)
         self._others.clear()
 
     def heard(self, version: str) -> None:
-        """A version was seen, whoever has stored it."""
+        """The watch or an answer shows this version; any process may have stored it."""
         self._latest = max(self._latest, int(version))
         if not self._writing:
             self._look()
@@ -58,11 +59,11 @@ class Turn:
 
     @property
     def is_shared(self) -> bool:
-        """Whether others were heard of lately."""
+        """Whether other processes have stored lately."""
         return self._patience > 0
 
     async def come(self) -> None:
-        """Wait until it is this replica's turn, but not for long."""
+        """Wait until it is this process's turn, but not for long."""
         if self.is_shared and not self._others.is_set():
             try:
                 async with asyncio.timeout(min(max(4 * self._took, _SHORTEST), _LONGEST)):

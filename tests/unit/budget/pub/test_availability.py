@@ -1,13 +1,11 @@
-"""What budgets ask of a pod."""
+"""Whether a pod is available to its budgets, and whether they hold it at all."""
 
 from typing import Any
 
 import pytest
 
 from intact.budget.pub.availability import is_available, is_exempt
-from intact.model.meta import OwnerReference
 from intact.model.pod import Pod, PodAnnotations, PodCondition, PodMeta, PodStatus
-from intact.model.pod_state import controller_uid, is_finished, is_terminating
 
 
 def pod(
@@ -40,36 +38,15 @@ AVAILABLE = {
 
 
 @pytest.mark.parametrize(("one", "expected"), AVAILABLE.values(), ids=AVAILABLE)
-def test_available(one: Pod, expected: bool) -> None:
+def test_a_pod_is_available_if_it_serves(one: Pod, expected: bool) -> None:
     assert is_available(one) == expected
 
 
-def test_terminating_and_finished() -> None:
-    assert is_terminating(pod(deletion_timestamp="2026-01-01T00:00:00Z"))
-    assert not is_terminating(pod())
-    assert [is_finished(pod(phase)) for phase in ("Running", "Pending", "Succeeded", "Failed")] == [
-        False,
-        False,
-        True,
-        True,
-    ]
-
-
 @pytest.mark.parametrize("value", ["1", "t", "T", "true", "TRUE", "True"])
-def test_exempt_by_annotation(value: str) -> None:
+def test_a_pod_is_exempt_by_its_annotation(value: str) -> None:
     assert is_exempt(pod(no_protect=value))
 
 
 @pytest.mark.parametrize("value", ["", "0", "false", "yes", "tRuE", " true"])
-def test_not_exempt(value: str) -> None:
+def test_a_pod_is_not_exempt_by_any_other_value(value: str) -> None:
     assert not is_exempt(pod(no_protect=value))
-
-
-def test_the_controller_among_the_owners() -> None:
-    def owner(uid: str, *, controller: bool) -> OwnerReference:
-        return OwnerReference(api_version="v1", kind="K", name="n", uid=uid, controller=controller)
-
-    assert controller_uid(pod()) == ""
-    assert controller_uid(pod(owner_references=[owner("a", controller=False)])) == ""
-    both = [owner("a", controller=False), owner("b", controller=True)]
-    assert controller_uid(pod(owner_references=both)) == "b"

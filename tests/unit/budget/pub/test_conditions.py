@@ -11,7 +11,7 @@ LATER = NOW + timedelta(minutes=1)
 FOREIGN = Condition(type="Reviewed", status="True", last_transition_time="2020-01-01T00:00:00Z")
 
 
-def test_working() -> None:
+def test_working_says_whether_the_budget_holds_its_pods() -> None:
     held = conditions.working(True, "")
     assert (held.type, held.status) == ("Working", "True")
     not_yet = conditions.working(False, "")
@@ -21,7 +21,7 @@ def test_working() -> None:
     assert unknown.message == "the scale cannot be read"
 
 
-def test_what_is_no_longer_wanted_goes_and_what_others_wrote_stays() -> None:
+def test_our_conditions_go_and_those_of_other_writers_stay() -> None:
     wanted = [conditions.working(True, ""), conditions.total_unknown("no scale")]
     first = merge([FOREIGN], wanted, 1, NOW, conditions.OURS)
     assert [one.type for one in first] == ["Reviewed", "Working", "TotalUnknown"]
@@ -30,7 +30,7 @@ def test_what_is_no_longer_wanted_goes_and_what_others_wrote_stays() -> None:
     assert second[0] == FOREIGN
 
 
-def test_the_time_moves_with_the_status_alone() -> None:
+def test_the_transition_time_moves_with_the_status_alone() -> None:
     first = merge([], [conditions.working(False, "")], 1, NOW, conditions.OURS)
     assert first[0].last_transition_time == "2026-01-01T00:00:00Z"
     other_reason = merge(first, [conditions.working(False, "no scale")], 2, LATER, conditions.OURS)
@@ -43,8 +43,10 @@ def test_the_time_moves_with_the_status_alone() -> None:
 
 def test_messages_name_what_to_look_at() -> None:
     few = conditions.group_labels_missing(["a", "b"], "shard")
-    assert few.message == "pods without the label shard are protected one by one: a, b"
+    assert few.message == "each pod without the label shard counts as a unit of its own: a, b"
     many = conditions.group_labels_missing([f"p{number}" for number in range(8)], "shard")
     assert many.message.endswith("p0, p1, p2, p3, p4 and 3 more")
     small = conditions.min_ready_unreachable(5, 4)
-    assert small.message == "minReadyReplicas is 5, and no group has more than 4 pods"
+    assert small.message == (
+        "minReadyReplicas is 5, but no group has more than 4 pods: no group can be available"
+    )

@@ -105,7 +105,7 @@ def test_without_some_pods_it_is_as_if_they_were_recorded(
     assert counts.available == expected
 
 
-def test_the_same_again_is_no_change() -> None:
+def test_an_unchanged_pod_is_no_change() -> None:
     counts = Counts(None)
     assert counts.put("a", Member(owner="", available=True))
     assert not counts.put("a", Member(owner="", available=True))
@@ -123,7 +123,9 @@ GROUPS = {
 
 
 @pytest.mark.parametrize(("need", "pods", "available", "surplus"), GROUPS.values(), ids=GROUPS)
-def test_a_group(need: int, pods: list[bool], available: bool, surplus: int) -> None:
+def test_a_group_is_available_with_as_many_pods_as_it_needs(
+    need: int, pods: list[bool], available: bool, surplus: int
+) -> None:
     counts = Counts(need)
     for number, ready in enumerate(pods):
         counts.put(f"uid-{number}", Member(owner="", available=ready, group="g"))

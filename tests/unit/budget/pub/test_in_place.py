@@ -113,11 +113,11 @@ class TestWhatRestarts:
         old, new = Scene(init=Runs("i:1")), Scene(init=Runs("i:2"))
         assert restarted_containers(old.pod(), new.pod()).keys() == {"init"}
 
-    def test_a_digest_is_no_special_case(self) -> None:
+    def test_a_container_with_another_digest_is_restarted(self) -> None:
         old, new = Scene(main=Runs(f"web@{SHA1}")), Scene(main=Runs(f"web@{SHA2}"))
         assert restarted_containers(old.pod(), new.pod())["main"].wanted == f"web@{SHA2}"
 
-    def test_nothing_else_does(self) -> None:
+    def test_other_changes_restart_no_container(self) -> None:
         old, new = Scene(), Scene(labels={"app": "x"}, deadline=5)
         assert restarted_containers(old.pod(), new.pod()) == {}
 
@@ -144,7 +144,9 @@ LABELS: dict[str, tuple[dict[str, str], dict[str, str], bool]] = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), LABELS.values(), ids=LABELS)
-def test_the_unavailable_label(old: dict[str, str], new: dict[str, str], expected: bool) -> None:
+def test_only_a_new_unavailable_label_takes_a_pod_out_of_service(
+    old: dict[str, str], new: dict[str, str], expected: bool
+) -> None:
     assert is_newly_marked(Scene(labels=old).pod(), Scene(labels=new).pod()) == expected
 
 
@@ -157,7 +159,9 @@ DEADLINES = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), DEADLINES.values(), ids=DEADLINES)
-def test_a_deadline(old: int | None, new: int | None, expected: bool) -> None:
+def test_only_an_earlier_deadline_ends_a_pod_sooner(
+    old: int | None, new: int | None, expected: bool
+) -> None:
     assert ends_sooner(Scene(deadline=old).pod(), Scene(deadline=new).pod()) == expected
 
 
@@ -225,7 +229,9 @@ DIGESTS: dict[str, tuple[Runs, Runs, bool]] = {
 
 
 @pytest.mark.parametrize(("before", "shown", "over"), DIGESTS.values(), ids=DIGESTS)
-def test_images_by_digest(before: Runs, shown: Runs, over: bool) -> None:
+def test_an_update_of_images_shown_by_digest_is_over_with_another_digest(
+    before: Runs, shown: Runs, over: bool
+) -> None:
     assert is_over(update(before, shown.asked), Scene(main=shown).pod()) == over
 
 
@@ -244,7 +250,7 @@ def test_a_change_that_did_not_take_place_has_not_begun() -> None:
     assert not has_begun(update(Runs(), "web:2"), Scene().pod())
 
 
-def test_the_label_speaks_for_itself_once_it_is_there() -> None:
+def test_a_change_of_the_label_is_over_once_the_pod_has_it() -> None:
     assert not is_over(record({}), Scene().pod())
     assert is_over(record({}), Scene(labels={"unavailable-pod.kruise.io/x": ""}).pod())
 
@@ -323,13 +329,13 @@ class TestResize:
 
     change = record(mark_containers(Scene().pod(), {"main": ""}))
 
-    def test_it_is_over_with_the_restart(self) -> None:
+    def test_a_resize_is_over_with_the_restart(self) -> None:
         assert not is_over(self.change, Scene().pod())
         assert is_over(self.change, Scene(main=Runs(id="containerd://b")).pod())
         unready = Scene(main=Runs(id="containerd://b", ready=False)).pod()
         assert not is_over(self.change, unready)
 
-    def test_it_has_begun_if_the_kubelet_says_so(self) -> None:
+    def test_a_resize_has_begun_if_the_kubelet_says_so(self) -> None:
         assert not has_begun(self.change, Scene().pod())
         assert has_begun(self.change, Scene(conditions=["PodResizeInProgress"]).pod())
         assert not is_over(self.change, Scene().pod(), late=True)
@@ -348,6 +354,8 @@ SAME = {
 
 
 @pytest.mark.parametrize(("one", "two", "expected"), SAME.values(), ids=SAME)
-def test_names_of_one_image(one: str, two: str, expected: bool) -> None:
+def test_names_with_and_without_defaults_are_of_one_image(
+    one: str, two: str, expected: bool
+) -> None:
     assert same_image(one, two) == expected
     assert same_image(two, one) == expected

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intact.budget.pub.counts import Counts, Member
-from intact.budget.pub.decision import RECORD_LIFETIME
-from intact.budget.pub.recount import Expectation, is_current, next_expiry, recount, unseen
+from intact.budget.pub.ledger import RECORD_LIFETIME
+from intact.budget.pub.recount import (
+    Expectation,
+    is_current,
+    next_expiry,
+    overdue,
+    recount,
+    unseen,
+)
 from intact.model.meta import ObjectMeta
 from intact.model.pod import (
     Container,
@@ -86,6 +93,8 @@ MARKED = record("UPDATE")
 BOTH = record("DELETE", containers=UPDATED.containers)
 TERMINATING: dict[str, Any] = {"deletion_timestamp": timestamp_after(SOON)}
 GONE = None
+AS_READ = {"uid": "60"}
+"""The API server has the pods of these cases in the version that the store has."""
 
 # The record, the pod in the store, whether the record is kept soon after and once it is late.
 RECORDS: dict[str, tuple[LedgerRecord, Pod | None, bool, bool]] = {
@@ -128,14 +137,47 @@ RECORDS: dict[str, tuple[LedgerRecord, Pod | None, bool, bool]] = {
 
 
 @pytest.mark.parametrize("case", RECORDS.values(), ids=RECORDS)
-def test_what_is_cleared(case: tuple[LedgerRecord, Pod | None, bool, bool]) -> None:
+def test_a_record_is_cleared_once_its_disruption_was_seen(
+    case: tuple[LedgerRecord, Pod | None, bool, bool],
+) -> None:
     one, found, soon, late = case
     for now, keeps in ((SOON, soon), (LATE, late)):
-        kept, _overdue = unseen({"uid": one}, lambda _name: found, "100", now)
+        kept, _stayed = unseen({"uid": one}, lambda _name: found, "100", now, AS_READ)
         assert kept == ({"uid": one} if keeps else {})
 
 
-OVERDUE = {
+# The record, the pod in the store, whether the pod is overdue once the record is late.
+OVERDUE: dict[str, tuple[LedgerRecord, Pod | None, bool]] = {
+    "deleted, and there still": (DELETED, pod(), True),
+    "evicted, and there still": (record("EVICT"), pod(), True),
+    "updated in vain": (UPDATED, pod(), True),
+    "updated, and still under way": (UPDATED, pod(image="web:2"), False),
+    "updated, and over": (UPDATED, pod(image="web:2", container="c2"), False),
+    "terminating": (DELETED, pod(**TERMINATING), False),
+    "another pod under the old name": (DELETED, pod(uid="another"), False),
+    "gone": (DELETED, GONE, False),
+}
+
+
+@pytest.mark.parametrize("case", OVERDUE.values(), ids=OVERDUE)
+def test_pods_that_have_not_gone_in_time_are_overdue(
+    case: tuple[LedgerRecord, Pod | None, bool],
+) -> None:
+    one, found, late = case
+    assert overdue({"uid": one}, lambda _name: found, SOON) == []
+    assert overdue({"uid": one}, lambda _name: found, LATE) == ([found] if late else [])
+
+
+@pytest.mark.parametrize("versions", [{}, {"uid": "61"}], ids=["gone", "changed"])
+@pytest.mark.parametrize("one", [DELETED, UPDATED], ids=["deleted", "updated"])
+def test_a_late_record_stays_if_the_api_server_has_another_version_of_its_pod(
+    one: LedgerRecord, versions: dict[str, str]
+) -> None:
+    kept, stayed = unseen({"uid": one}, lambda _name: pod(), "100", LATE, versions)
+    assert (kept, stayed) == ({"uid": one}, [])
+
+
+STAYED = {
     "deleted, and there still": (DELETED, pod(), ["p"]),
     "evicted, and there still": (record("EVICT"), pod(), ["p"]),
     "updated in vain": (UPDATED, pod(), []),
@@ -143,11 +185,11 @@ OVERDUE = {
 }
 
 
-@pytest.mark.parametrize(("one", "found", "overdue"), OVERDUE.values(), ids=OVERDUE)
-def test_who_should_have_gone_and_did_not_is_named(
-    one: LedgerRecord, found: Pod | None, overdue: list[str]
+@pytest.mark.parametrize(("one", "found", "stayed"), STAYED.values(), ids=STAYED)
+def test_a_pod_that_was_to_go_and_did_not_is_named(
+    one: LedgerRecord, found: Pod | None, stayed: list[str]
 ) -> None:
-    assert unseen({"uid": one}, lambda _name: found, "100", LATE)[1] == overdue
+    assert unseen({"uid": one}, lambda _name: found, "100", LATE, AS_READ)[1] == stayed
 
 
 @pytest.mark.parametrize("seen", ["49", ""])
@@ -156,8 +198,8 @@ def test_a_store_that_is_too_old_to_have_seen_the_pod_clears_nothing(
     seen: str, found: Pod | None
 ) -> None:
     for one in (DELETED, UPDATED):
-        assert unseen({"uid": one}, lambda _name: found, seen, LATE)[0] == {"uid": one}
-        assert unseen({"uid": one}, lambda _name: found, "50", SOON)[0] == {}
+        assert unseen({"uid": one}, lambda _name: found, seen, LATE, AS_READ)[0] == {"uid": one}
+        assert unseen({"uid": one}, lambda _name: found, "50", SOON, AS_READ)[0] == {}
 
 
 CURRENT = {
@@ -178,7 +220,7 @@ def test_a_recount_looks_at_nothing_older_than_the_one_before(
     assert is_current(budget(ledger=Ledger(seen=before)), seen) == expected
 
 
-def test_the_next_record_to_outlive_its_time() -> None:
+def test_the_next_expiry_is_that_of_the_oldest_record_still_alive() -> None:
     early, later = record(), record()
     late = LedgerRecord(name="q", operation="EVICT", at=timestamp_after(SOON), resource_version="1")
     assert next_expiry([late, early, later], SOON) == ADMITTED + RECORD_LIFETIME
@@ -255,7 +297,7 @@ COUNTED: dict[str, tuple[PodUnavailableBudget, Counts, Expectation, Numbers]] = 
         Expectation(3),
         (0, 3, 5, 3, 0),
     ),
-    "nobody says how many: what is there": (
+    "no owner says how many: the units that are there": (
         budget(),
         pods_ready(4, 1),
         Expectation(None),
@@ -301,7 +343,7 @@ COUNTED: dict[str, tuple[PodUnavailableBudget, Counts, Expectation, Numbers]] = 
 
 
 @pytest.mark.parametrize("case", COUNTED.values(), ids=COUNTED)
-def test_the_counters(
+def test_the_counters_of_the_next_status(
     case: tuple[PodUnavailableBudget, Counts, Expectation, Numbers],
 ) -> None:
     asked, counts, expectation, expected = case
@@ -330,17 +372,17 @@ class TestAbsentGroups:
     before = budget(groups=True, ledger=Ledger(unavailable_groups=["d"]))
     counts = groups_ready(4, a=4, b=4, c=4)
 
-    def test_it_counts_as_long_as_an_owner_misses_pods(self) -> None:
+    def test_an_absent_group_counts_as_long_as_an_owner_misses_pods(self) -> None:
         status = recount(self.before, self.counts, Expectation(missing=True), {}, "100")
         assert numbers(status) == (0, 3, 3, 4, 1)
         assert status.ledger.unavailable_groups == ["d"]
 
-    def test_it_is_history_once_all_owners_have_their_pods(self) -> None:
+    def test_an_absent_group_is_forgotten_once_all_owners_have_their_pods(self) -> None:
         status = recount(self.before, self.counts, Expectation(), {}, "100")
         assert numbers(status) == (1, 3, 2, 3, 0)
         assert status.ledger.unavailable_groups == []
 
-    def test_it_may_be_known_from_a_record(self) -> None:
+    def test_an_absent_group_may_be_known_from_a_record(self) -> None:
         records = {"d-0": record(group="d", version="101")}
         status = recount(
             budget(groups=True), self.counts, Expectation(missing=True), records, "100"
@@ -348,7 +390,7 @@ class TestAbsentGroups:
         assert status.ledger.unavailable_groups == ["d"]
         assert status.total_replicas == 4
 
-    def test_one_that_is_there_is_counted_once(self) -> None:
+    def test_a_group_that_is_there_is_counted_once(self) -> None:
         counts = groups_ready(4, a=4, b=4, c=4, d=1)
         status = recount(self.before, counts, Expectation(missing=True), {}, "100")
         assert numbers(status) == (0, 3, 3, 4, 1)
@@ -379,8 +421,8 @@ def test_what_is_allowed_never_takes_the_available_below_desired(
 def test_a_recount_is_a_function_of_what_it_sees() -> None:
     counts = groups_ready(3, a=4, b=2)
     find: Callable[[str], Pod | None] = lambda _name: pod()  # noqa: E731
-    first = unseen({"uid": DELETED}, find, "100", SOON)[0]
-    assert unseen(first, find, "100", SOON)[0] == first
+    first = unseen({"uid": DELETED}, find, "100", SOON, AS_READ)[0]
+    assert unseen(first, find, "100", SOON, AS_READ)[0] == first
     status = recount(budget(groups=True), counts, Expectation(), first, "100")
     again = PodUnavailableBudget(
         metadata=budget().metadata, spec=budget(groups=True).spec, status=status

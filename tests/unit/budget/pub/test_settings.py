@@ -29,12 +29,12 @@ def annotated(**annotations: str) -> PodUnavailableBudget:
         ("DELETE", {"DELETE"}),
         ("DELETE,DELETE", {"DELETE"}),
         (" EVICT , RESIZE", {"EVICT", "RESIZE"}),
-        # Somebody meant to protect something; a slip must not protect less than the default.
+        # A user meant to protect something; a slip must not protect less than the default.
         ("DELET", DEFAULT),
         ("RESIZE,DELET", DEFAULT | {"RESIZE"}),
     ],
 )
-def test_protected_operations(value: str, operations: set[str]) -> None:
+def test_an_annotation_names_the_protected_operations(value: str, operations: set[str]) -> None:
     assert protected_operations(annotated(**{PROTECT_OPERATIONS: value})) == operations
 
 
@@ -42,7 +42,7 @@ def test_protected_operations(value: str, operations: set[str]) -> None:
     ("value", "total"),
     [("0", 0), ("12", 12), ("", None), ("-1", None), ("x", None), ("1.5", None), ("٣", None)],
 )
-def test_total_override(value: str, total: int | None) -> None:
+def test_an_annotation_overrides_the_total(value: str, total: int | None) -> None:
     assert total_override(annotated(**{PROTECT_TOTAL_REPLICAS: value})) == total
 
 
@@ -56,11 +56,11 @@ def test_total_override(value: str, total: int | None) -> None:
         ("", Enforcement.ENFORCE),
     ],
 )
-def test_enforcement(value: str, mode: Enforcement) -> None:
+def test_an_annotation_sets_the_enforcement(value: str, mode: Enforcement) -> None:
     assert enforcement(annotated(**{ENFORCEMENT: value})) is mode
 
 
-def test_without_annotations() -> None:
+def test_a_budget_without_annotations_has_the_defaults() -> None:
     plain = annotated()
     assert protected_operations(plain) == DEFAULT
     assert total_override(plain) is None

@@ -34,12 +34,12 @@ def judged(case: Case) -> Verdict:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
-def test_accepted(case: Case) -> None:
+def test_a_good_spec_is_accepted(case: Case) -> None:
     assert judged(case).errors == []
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_refused(case: Case) -> None:
+def test_a_bad_spec_is_refused_with_its_field(case: Case) -> None:
     try:
         errors = judged(case).errors
     except msgspec.ValidationError:
@@ -67,10 +67,10 @@ def test_refused(case: Case) -> None:
         ("intact.dev/enforcement", "Audit", ""),
         ("intact.dev/enforcement", "warn", "'warn' is not one of Enforce, Warn, Audit"),
         ("intact.dev/enforcement", "", "is not one of"),
-        ("somebody.else/annotation", "whatever", ""),
+        ("example.com/annotation", "whatever", ""),
     ],
 )
-def test_annotations(key: str, value: str, problem: str) -> None:
+def test_a_bad_annotation_is_refused(key: str, value: str, problem: str) -> None:
     errors = validate(annotated(key, value), []).errors
     if not problem:
         assert errors == []
@@ -108,11 +108,13 @@ WEB = selector(app="web")
         (target(), target(kind="StatefulSet"), False),
         (target(), target(name="db"), False),
         (target(apiVersion="v1"), target(apiVersion="apps/v1"), False),
-        # Nobody knows which pods the workload will have.
+        # Which pods the workload will have is not known.
         (WEB, target(), False),
     ],
 )
-def test_overlap(one: dict[str, Any], two: dict[str, Any], overlap: bool) -> None:
+def test_budgets_that_overlap_are_refused(
+    one: dict[str, Any], two: dict[str, Any], overlap: bool
+) -> None:
     for first, second in ((one, two), (two, one)):
         errors = validate(pub(first, "new"), [pub(second, "other")]).errors
         assert bool(errors) == overlap

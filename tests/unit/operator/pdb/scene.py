@@ -22,7 +22,7 @@ class PdbScene(Scene):
     """The workloads, pods and people of `Scene`, and PodDisruptionBudgets instead of its own."""
 
     def __init__(self, *, groups: bool = True, disruption: bool = True) -> None:
-        super().__init__(replicas=0)
+        super().__init__(controllers=0)
         self.wire = Wire(self.api)
         self.pdb_controller = PdbController(
             Client(self.wire, rng=random.Random(1)),

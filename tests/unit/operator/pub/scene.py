@@ -1,4 +1,4 @@
-"""A cluster in memory with budgets, and replicas of the operator that hold them."""
+"""A cluster in memory with budgets, and the controllers that hold them, as of several processes."""
 
 import asyncio
 import itertools
@@ -76,7 +76,7 @@ class Wire:
 
 
 class Scene:
-    def __init__(self, *, replicas: int = 1, seed: int = 0) -> None:
+    def __init__(self, *, controllers: int = 1, seed: int = 0) -> None:
         self.clock = wall_clock()
         self.api = MemoryApi(clock=self.clock, seed=seed)
         for kind in KINDS:
@@ -86,27 +86,27 @@ class Scene:
         self.client = Client(
             self.api.as_user("alice"), rng=random.Random(seed), on_warning=self.warnings.append
         )
-        self.wires = [Wire(self.api) for _ in range(replicas)]
+        self.wires = [Wire(self.api) for _ in range(controllers)]
         self.leader = 0
-        self.replicas = [
+        self.controllers = [
             PubController(
                 Client(wire, rng=random.Random(f"{seed} {number}")),
-                f"replica-{number}",
+                f"intact-{number}",
                 now=self.clock,
                 leads=lambda number=number: self.leader == number,  # type: ignore[misc]
                 rng=random.Random(f"{seed} {number}"),
             )
             for number, wire in enumerate(self.wires)
         ]
-        self._turns = itertools.cycle(self.replicas)
+        self._turns = itertools.cycle(self.controllers)
         self.hook: Hook | None = None
 
     @property
-    def replica(self) -> PubController:
-        return self.replicas[0]
+    def controller(self) -> PubController:
+        return self.controllers[0]
 
     def register_gate(self) -> None:
-        """Requests go to the replicas in turn."""
+        """Requests go to the controllers in turn."""
         self.hook = self.api.admit(
             "gate",
             lambda request: self.review(request, next(self._turns)),
@@ -114,8 +114,8 @@ class Scene:
             namespace_selector={"matchLabels": {GATED_LABEL: "true"}},
         )
 
-    async def review(self, request: Json, replica: PubController | None = None) -> Json:
-        answer = await (replica or self.replica).gate.review(
+    async def review(self, request: Json, controller: PubController | None = None) -> Json:
+        answer = await (controller or self.controller).gate.review(
             msgspec.Raw(msgspec.json.encode(request))
         )
         found: Json = msgspec.to_builtins(answer)
@@ -286,14 +286,14 @@ def reference(owner: Json) -> Json:
 
 
 @asynccontextmanager
-async def running(*, replicas: int = 1, gate: bool = True) -> AsyncGenerator[Scene, None]:
-    """A scene whose replicas run; the first one leads."""
-    scene = Scene(replicas=replicas)
+async def running(*, controllers: int = 1, gate: bool = True) -> AsyncGenerator[Scene, None]:
+    """A scene whose controllers run; the first one leads."""
+    scene = Scene(controllers=controllers)
     await scene.client.create(NAMESPACES, {"metadata": {"name": NS}})
     if gate:
         scene.register_gate()
-    tasks = [asyncio.create_task(replica.run()) for replica in scene.replicas]
-    tasks.append(asyncio.create_task(scene.replica.lead()))
+    tasks = [asyncio.create_task(each.run()) for each in scene.controllers]
+    tasks.append(asyncio.create_task(scene.controller.lead()))
     try:
         yield scene
         for task in tasks:

@@ -1,4 +1,4 @@
-"""Group commit: few writes, and exactly as many admissions as are allowed, whoever decides."""
+"""Group commit: few writes, and in all processes exactly as many admissions as are allowed."""
 
 import asyncio
 import json
@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from intact.budget.pub.decision import Operation, Reason, Subject
+from intact.budget.pub.decision import Reason, Subject
+from intact.budget.pub.ledger import Operation
 from intact.kube.errors import Conflict
 from intact.kube.transport import Request
 from intact.sandbox import Moment
@@ -44,7 +45,7 @@ def subject(scene: Scene, name: str) -> Subject:
 async def test_admissions_that_wait_together_are_stored_together(seed: int) -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=8)
-        commits = scene.replica.commits
+        commits = scene.controller.commits
         answers = await asyncio.gather(*map(scene.delete, names))
         assert sorted(answers) == [200] * 8 + [429] * 12
         assert commits.committed == 8
@@ -56,9 +57,11 @@ async def test_admissions_that_wait_together_are_stored_together(seed: int) -> N
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("percent", ["10%", "50%"])
 @simulated
-async def test_two_replicas_together_admit_exactly_what_is_allowed(seed: int, percent: str) -> None:
+async def test_two_controllers_together_admit_exactly_what_is_allowed(
+    seed: int, percent: str
+) -> None:
     """None has come back meanwhile, and each answer is a 200 or a 429."""
-    async with running(replicas=2) as scene:
+    async with running(controllers=2) as scene:
         names = await crowd(scene, pods=30, maxUnavailable=percent)
         random.Random(seed).shuffle(names)
         scene.faults.delay_watches(0, 3)
@@ -71,16 +74,16 @@ async def test_two_replicas_together_admit_exactly_what_is_allowed(seed: int, pe
 
 
 @simulated
-async def test_who_loses_the_race_decides_again_on_the_fresh_budget() -> None:
-    async with running(replicas=2) as scene:
+async def test_the_loser_of_a_race_decides_again_on_the_fresh_budget() -> None:
+    async with running(controllers=2) as scene:
         await crowd(scene, maxUnavailable=1)
         scene.faults.hold_watches()
-        one, two = (replica.commits for replica in scene.replicas)
+        one, two = (each.commits for each in scene.controllers)
         key = (NS, "b")
         first = await one.commit(key, subject(scene, "p-0"), Operation.DELETE)
         assert first.reason is Reason.BUDGET
         # The other still believes that a unit is left.
-        entry = scene.replicas[1].index.entries[key]
+        entry = scene.controllers[1].index.entries[key]
         assert two.preview(entry, subject(scene, "p-1"), Operation.DELETE).allowed
         second = await two.commit(key, subject(scene, "p-1"), Operation.DELETE)
         assert second.reason is Reason.EXHAUSTED
@@ -90,10 +93,10 @@ async def test_who_loses_the_race_decides_again_on_the_fresh_budget() -> None:
 
 
 @simulated
-async def test_a_recount_stores_what_waits_in_its_own_write() -> None:
+async def test_a_recount_stores_the_waiting_admissions_in_its_own_write() -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
-        commits, entry = scene.replica.commits, scene.replica.index.entries[NS, "b"]
+        commits, entry = scene.controller.commits, scene.controller.index.entries[NS, "b"]
         asked = [
             asyncio.create_task(commits.commit((NS, "b"), subject(scene, name), Operation.DELETE))
             for name in names[:2]
@@ -111,10 +114,12 @@ async def test_a_recount_stores_what_waits_in_its_own_write() -> None:
 
 
 @simulated
-async def test_what_waits_for_a_recount_that_is_not_stored_is_decided_by_itself() -> None:
+async def test_an_admission_that_waits_for_a_recount_that_is_not_stored_is_decided_by_itself() -> (
+    None
+):
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
-        commits, entry = scene.replica.commits, scene.replica.index.entries[NS, "b"]
+        commits, entry = scene.controller.commits, scene.controller.index.entries[NS, "b"]
         scene.faults.hold_watches()
         base = entry.budget
         await scene.client.patch(
@@ -133,7 +138,7 @@ async def test_what_waits_for_a_recount_that_is_not_stored_is_decided_by_itself(
 
 @simulated
 async def test_the_last_surplus_pod_is_taken_once() -> None:
-    async with running(replicas=2) as scene:
+    async with running(controllers=2) as scene:
         await scene.pods("s-0", "s-1", "s-2", labels=A | {"shard": "s"})
         await scene.budget(
             maxUnavailable=0, podGroupPolicy={"groupLabelKey": "shard", "minReadyReplicas": 2}
@@ -160,11 +165,11 @@ async def test_a_write_that_fails_is_a_denial_that_says_so() -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
         scene.faults.fail_next(writes_status)
-        decision = await scene.replica.commits.commit(
+        decision = await scene.controller.commits.commit(
             (NS, "b"), subject(scene, names[0]), Operation.DELETE
         )
         assert (decision.allowed, decision.reason) == (False, Reason.UNWRITABLE)
-        assert "budget b cannot be written now" in decision.message
+        assert "cannot store its decision in the budget b now" in decision.message
         assert scene.status().ledger.pods == {}
         assert await scene.delete(names[0]) == 200
 
@@ -173,16 +178,16 @@ async def test_a_write_that_fails_is_a_denial_that_says_so() -> None:
 async def test_a_preview_stores_nothing() -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
-        entry = scene.replica.index.entries[NS, "b"]
+        entry = scene.controller.index.entries[NS, "b"]
         version = scene.stored().metadata.resource_version
         for name in names:
             asked = subject(scene, name)
-            assert scene.replica.commits.preview(entry, asked, Operation.DELETE).allowed
+            assert scene.controller.commits.preview(entry, asked, Operation.DELETE).allowed
         assert scene.stored().metadata.resource_version == version
 
 
 @simulated
-async def test_a_budget_that_is_gone_holds_nobody() -> None:
+async def test_a_budget_that_is_gone_holds_no_pod() -> None:
     """Also while it is still in the store."""
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
@@ -193,10 +198,10 @@ async def test_a_budget_that_is_gone_holds_nobody() -> None:
 
 
 @simulated
-async def test_one_who_does_not_wait_for_the_answer_does_not_disturb_the_others() -> None:
+async def test_a_request_that_is_cancelled_does_not_disturb_the_others() -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=2)
-        commits, key = scene.replica.commits, (NS, "b")
+        commits, key = scene.controller.commits, (NS, "b")
         asked = [
             asyncio.create_task(commits.commit(key, subject(scene, name), Operation.DELETE))
             for name in names[:3]
@@ -209,7 +214,7 @@ async def test_one_who_does_not_wait_for_the_answer_does_not_disturb_the_others(
 
 
 @simulated
-async def test_a_status_that_cannot_be_read_fails_the_question_and_not_those_after_it() -> None:
+async def test_a_bad_record_fails_the_request_of_its_pod_and_no_other() -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
         asked = subject(scene, names[0])
@@ -217,7 +222,7 @@ async def test_a_status_that_cannot_be_read_fails_the_question_and_not_those_aft
         body = {"status": {"ledger": json.dumps({"pods": {asked.uid: wrong}})}}
         await scene.client.patch(BUDGETS, body, "b", NS, subresource="status")
         await scene.settle(0.05)
-        commits, key = scene.replica.commits, (NS, "b")
+        commits, key = scene.controller.commits, (NS, "b")
         with pytest.raises(ValueError, match="noon"):
             await asyncio.wait_for(commits.commit(key, asked, Operation.DELETE), 60)
         other = await commits.commit(key, subject(scene, names[1]), Operation.DELETE)

@@ -1,10 +1,12 @@
-"""How many units there should be: asked of owners, whatever they are, and what it means if none."""
+"""How many units there should be: asked of the owners of pods, of whichever kind."""
 
 import pytest
 
+from intact.budget.pub.recount import Expectation
 from intact.kube.transport import Request
+from intact.operator.pub.expected import ExpectedUnits, Learned
 from intact.sandbox import Moment
-from tests.support.objects import NAMESPACES, PODS
+from tests.support.objects import NAMESPACES, PODS, Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import (
     BUDGETS,
@@ -20,6 +22,7 @@ from tests.unit.operator.pub.scene import (
     SHARD,
     STATEFUL_SET,
     Anything,
+    Scene,
     running,
 )
 from tests.unit.operator.pub.test_index import A, lws, lws_group
@@ -62,7 +65,7 @@ async def test_a_workload_above_another_does_not_count_beside_it(below: Anything
 
 
 @simulated
-async def test_replicas_that_are_not_given_are_one() -> None:
+async def test_a_workload_without_replicas_wants_one() -> None:
     async with running() as scene:
         await scene.workload(STATEFUL_SET, "one", pods=1, labels=A)
         await scene.budget()
@@ -72,7 +75,7 @@ async def test_replicas_that_are_not_given_are_one() -> None:
 
 @pytest.mark.parametrize("resource", [DAEMON_SET, JOB, PLAN], ids=lambda found: found.kind)
 @simulated
-async def test_pods_of_owners_without_a_scale_count_as_what_is_there(resource: Anything) -> None:
+async def test_pods_of_owners_without_a_scale_count_as_they_are(resource: Anything) -> None:
     async with running() as scene:
         await scene.workload(resource, "top", pods=5, labels=A)
         await scene.budget()
@@ -86,7 +89,7 @@ async def test_pods_of_owners_without_a_scale_count_as_what_is_there(resource: A
 
 
 @simulated
-async def test_pods_without_an_owner_count_as_what_is_there() -> None:
+async def test_pods_without_an_owner_count_as_they_are() -> None:
     async with running() as scene:
         await scene.pods("p0", "p1", "p2", "p3", labels=A)
         await scene.pod("p4", labels=A, ready=False)
@@ -96,7 +99,7 @@ async def test_pods_without_an_owner_count_as_what_is_there() -> None:
 
 
 @simulated
-async def test_a_total_that_is_set_stands_before_the_scale() -> None:
+async def test_a_total_that_is_set_overrides_the_scale() -> None:
     async with running() as scene:
         await scene.workload(STATEFUL_SET, "one", 3, pods=3, labels=A)
         total = {"pub.kruise.io/protect-total-replicas": "4"}
@@ -204,7 +207,7 @@ async def test_a_deployment_that_is_deleted_releases_the_pods_of_its_replica_set
 @pytest.mark.parametrize("resource", [STATEFUL_SET, SHARD], ids=lambda found: found.kind)
 @simulated
 async def test_released_pods_are_no_stock_for_others(resource: Anything) -> None:
-    """What is on its way out must not make up for what others lose."""
+    """Pods that are going must not make up for pods that other owners lose."""
     async with running() as scene:
         await scene.workload(resource, "ending", 5, pods=5, labels=A)
         await scene.workload(STATEFUL_SET, "staying", 5, pods=5, labels=A)
@@ -231,6 +234,66 @@ async def test_a_namespace_that_ends_releases_its_pods() -> None:
         await scene.client.delete(NAMESPACES, NS)
         await scene.settle()
         assert [await scene.delete(f"one-{number}") for number in range(3)] == [200] * 3
+
+
+async def ask(scene: Scene) -> tuple[Expectation, Learned]:
+    controller = scene.controller
+    expected = ExpectedUnits(scene.client, controller.index, controller.workloads)
+    return await expected.of(controller.index.entries[NS, "b"])
+
+
+class TestLearned:
+    """What the owners say is returned; only the recount takes it into the index."""
+
+    @simulated
+    async def test_an_owner_that_is_scaled_to_zero_is_idle(self) -> None:
+        async with running() as scene:
+            top = await scene.workload(SHARD, "top", 3, pods=3, labels=A)
+            await scene.budget()
+            await scene.settle()
+            uid, index = top["metadata"]["uid"], scene.controller.index
+            assert (await ask(scene))[1] == Learned(busy=(uid,))
+            scene.leader = -1
+            await scene.scale(SHARD, "top", 0)
+            await scene.settle()
+            expectation, learned = await ask(scene)
+            assert (expectation.total, expectation.released) == (0, (uid,))
+            assert learned == Learned(idle=(uid,))
+            assert not index.is_released(uid)
+            assert index.entries[NS, "b"].counts.available == 3
+            scene.leader = 0
+            scene.controller.recounts.add((NS, "b"))
+            await scene.settle()
+            assert index.is_released(uid)
+            assert index.entries[NS, "b"].counts.available == 0
+
+    @simulated
+    async def test_an_owner_that_does_not_exist_is_gone(self) -> None:
+        async with running() as scene:
+            scene.leader = -1
+            owner: Json = {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+            owner["metadata"] = {"name": "gone", "uid": "uid-of-gone"}
+            await scene.pods("p0", "p1", owner=owner, labels=A)
+            await scene.budget()
+            await scene.settle()
+            expectation, learned = await ask(scene)
+            assert (expectation.total, expectation.released) == (0, ("uid-of-gone",))
+            assert learned == Learned(gone=("uid-of-gone",))
+            assert not scene.controller.index.is_released("uid-of-gone")
+            scene.leader = 0
+            scene.controller.recounts.add((NS, "b"))
+            await scene.settle()
+            assert scene.controller.index.is_released("uid-of-gone")
+            assert scene.numbers() == (0, 0, 0, 0)
+
+    @simulated
+    async def test_nothing_is_learned_of_pods_without_an_owner_that_has_a_scale(self) -> None:
+        async with running() as scene:
+            await scene.workload(DAEMON_SET, "top", pods=2, labels=A)
+            await scene.pods("alone", labels=A)
+            await scene.budget()
+            await scene.settle()
+            assert await ask(scene) == (Expectation(total=3, at_least=3), Learned())
 
 
 def asks_for_a_scale(request: Request) -> bool:
@@ -271,7 +334,7 @@ async def test_a_total_that_was_not_found_out_is_asked_for_again_without_any_eve
 
 
 class TestGroups:
-    """In group mode the owner's scale counts where its unit is the group; else what is seen."""
+    """In group mode the owner's scale counts if its unit is the group; else the groups seen do."""
 
     @pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
     @simulated
@@ -300,7 +363,7 @@ class TestGroups:
 
     @simulated
     async def test_a_leader_worker_set_says_nothing_about_pods(self) -> None:
-        """Where pods count, and it has them itself, they count as what is there."""
+        """Where pods count, and it has them itself, they count as they are."""
         async with running() as scene:
             top = await scene.make(LWS, "top", spec={"replicas": 2})
             await scene.pods(*"abcdef", owner=top, labels=A)
@@ -313,7 +376,7 @@ class TestGroups:
 
     @simulated
     async def test_a_leader_that_is_gone_takes_no_group_off_the_total(self) -> None:
-        """Its workers hang on nobody then, until they are gone too."""
+        """Its workers have no owner above it then, until they are gone too."""
         async with running() as scene:
             await lws(scene, groups=3)
             await scene.client.patch(LWS, {"spec": {"replicas": 4}}, "top", NS)
@@ -373,7 +436,7 @@ class TestGroups:
 
 
 @simulated
-async def test_a_budget_of_what_does_not_exist_is_counted_once_it_does() -> None:
+async def test_a_budget_of_a_workload_that_comes_later_is_counted_then() -> None:
     async with running() as scene:
         await scene.make(
             BUDGETS,

@@ -53,7 +53,7 @@ def uid(scene: Scene, name: str) -> str:
 class TestDenial:
     @pytest.mark.parametrize("how", ["delete", "evict", "update"])
     @simulated
-    async def test_it_is_429_with_its_cause_and_says_why(self, how: str) -> None:
+    async def test_a_denial_is_429_with_its_cause_and_says_why(self, how: str) -> None:
         async with running() as scene:
             await three(scene)
             assert await scene.delete("p-0") == 200
@@ -69,11 +69,14 @@ class TestDenial:
             assert (error.code, error.reason) == (429, "TooManyRequests")
             assert [cause.reason for cause in error.causes] == [DISRUPTION_BUDGET]
             assert error.retry_after is None
-            assert "Pod p-1 cannot go now: budget b has 2 of 3 pods available" in str(error)
-            assert "waits for p-0" in str(error)
+            assert (
+                "Pod p-1 cannot go now: 2 of 3 pods are available; the budget b requires 2."
+                in str(error)
+            )
+            assert "It waits for pod p-0 to be replaced and ready." in str(error)
 
     @simulated
-    async def test_it_is_told_on_the_pod_and_on_the_budget_and_who_asked_in_the_log(
+    async def test_a_denial_is_told_on_the_pod_and_on_the_budget_and_the_log_names_the_user(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with running() as scene:
@@ -86,8 +89,8 @@ class TestDenial:
                 "Pod": 3,
                 "PodUnavailableBudget": 3,
             }
-            assert all("must stay so" in one["message"] for one in events)
-            assert "asked for by alice" in caplog.text
+            assert all("the budget b requires 3" in one["message"] for one in events)
+            assert "requested by alice" in caplog.text
 
     @simulated
     async def test_a_gate_that_cannot_read_denies(self) -> None:
@@ -131,7 +134,9 @@ class TestWhatIsAskedAbout:
 
     @pytest.mark.parametrize("case", cases.values(), ids=cases)
     @simulated
-    async def test_an_update(self, case: tuple[Json, int]) -> None:
+    async def test_an_update_is_asked_about_if_it_can_make_a_pod_unavailable(
+        self, case: tuple[Json, int]
+    ) -> None:
         patch, code = case
         async with running() as scene:
             await three(scene, maxUnavailable=0)
@@ -148,7 +153,9 @@ class TestWhatIsAskedAbout:
 
     @pytest.mark.parametrize(("policy", "code"), [("RestartContainer", 429), ("NotRequired", 200)])
     @simulated
-    async def test_a_resize_where_it_restarts_a_container(self, policy: str, code: int) -> None:
+    async def test_a_resize_is_asked_about_if_it_restarts_a_container(
+        self, policy: str, code: int
+    ) -> None:
         async with running() as scene:
             container = {
                 "name": "main",
@@ -184,7 +191,7 @@ PROTECTED = {
 
 @pytest.mark.parametrize(("operations", "codes"), PROTECTED.values(), ids=PROTECTED)
 @simulated
-async def test_the_operations_that_a_budget_protects_from(
+async def test_a_budget_protects_from_the_operations_that_it_names(
     operations: str, codes: tuple[int, int, int]
 ) -> None:
     async with running() as scene:
@@ -197,7 +204,7 @@ class TestFree:
     """What costs nothing."""
 
     @simulated
-    async def test_a_pod_that_is_not_ready(self) -> None:
+    async def test_a_pod_that_is_not_ready_is_free(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0)
             await scene.set_ready("p-0", False)
@@ -207,7 +214,7 @@ class TestFree:
             assert await scene.delete("p-2") == 429
 
     @simulated
-    async def test_a_pod_that_is_on_its_way_out(self) -> None:
+    async def test_a_pod_that_is_terminating_is_free(self) -> None:
         async with running() as scene:
             await three(scene)
             assert await scene.delete("p-0") == 200
@@ -215,7 +222,7 @@ class TestFree:
             assert await scene.delete("p-1") == 429
 
     @simulated
-    async def test_a_pod_that_is_finished_even_if_the_budget_was_never_counted(self) -> None:
+    async def test_a_finished_pod_is_free_even_if_the_budget_was_never_counted(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0)
             await scene.client.patch(
@@ -228,7 +235,7 @@ class TestFree:
             assert await scene.delete("p-1") == 429
 
     @simulated
-    async def test_a_pod_that_is_exempt_and_it_counts_all_the_same(self) -> None:
+    async def test_an_exempt_pod_is_free_and_counts_all_the_same(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0)
             await scene.update("p-0", {"metadata": {"annotations": {NO_PROTECT: "true"}}})
@@ -238,7 +245,7 @@ class TestFree:
             assert await scene.delete("p-1") == 429
 
     @simulated
-    async def test_a_pod_that_was_let_go_already(self) -> None:
+    async def test_a_pod_that_was_let_go_already_is_free(self) -> None:
         async with running() as scene:
             await three(scene)
             denier = scene.api.admit("other", deny, [Rule(("pods",), ("DELETE",))])
@@ -249,7 +256,7 @@ class TestFree:
             assert await scene.delete("p-0") == 200
 
     @simulated
-    async def test_a_pod_that_no_budget_covers_and_a_namespace_without_one(self) -> None:
+    async def test_a_pod_that_no_budget_covers_is_free(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0)
             await scene.pods("stranger", labels=B)
@@ -277,7 +284,7 @@ class TestStaleStore:
     """A store that is behind may deny too much, never allow too much."""
 
     @simulated
-    async def test_an_eviction_meets_a_new_pod_under_an_old_name(self) -> None:
+    async def test_an_eviction_of_a_new_pod_under_an_old_name_is_denied(self) -> None:
         """The store still has the pod before it, which is free to go."""
         async with running() as scene:
             await three(scene)
@@ -290,7 +297,7 @@ class TestStaleStore:
             assert await scene.evict("p-0") == 429
 
     @simulated
-    async def test_an_eviction_meets_a_pod_that_has_turned_ready(self) -> None:
+    async def test_an_eviction_of_a_pod_that_has_turned_ready_is_denied(self) -> None:
         async with running() as scene:
             await three(scene)
             await scene.set_ready("p-0", False)
@@ -300,7 +307,7 @@ class TestStaleStore:
             assert await scene.evict("p-0") == 429
 
     @simulated
-    async def test_an_eviction_of_a_pod_that_is_too_new(self) -> None:
+    async def test_an_eviction_of_a_pod_that_is_too_new_for_the_store_is_denied(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0)
             scene.faults.hold_watches()
@@ -316,7 +323,7 @@ class TestStaleStore:
             assert await scene.evict("nobody") == 404
 
     @simulated
-    async def test_pods_that_have_failed_and_were_not_recounted_yet(self) -> None:
+    async def test_pods_that_have_failed_count_before_the_next_recount(self) -> None:
         async with running() as scene:
             await three(scene)
             scene.leader = -1
@@ -326,7 +333,7 @@ class TestStaleStore:
             assert await scene.delete("p-1") == 429
 
     @simulated
-    async def test_surplus_that_has_failed_and_was_not_recounted_yet(self) -> None:
+    async def test_surplus_that_has_failed_counts_before_the_next_recount(self) -> None:
         async with running() as scene:
             for name in ("s0", "s1"):
                 await scene.pods(f"{name}-0", f"{name}-1", f"{name}-2", labels=A | {"shard": name})
@@ -340,7 +347,9 @@ class TestStaleStore:
 
     @pytest.mark.parametrize("hidden", ["replicasets", "apps/v1", ""])
     @simulated
-    async def test_the_first_pods_of_a_workload_that_a_budget_names(self, hidden: str) -> None:
+    async def test_the_first_pods_of_a_workload_that_a_budget_names_are_held(
+        self, hidden: str
+    ) -> None:
         async with running() as scene:
             top = await scene.workload(DEPLOYMENT, "top", 2)
             await scene.budget(target=top, maxUnavailable=0)
@@ -352,7 +361,7 @@ class TestStaleStore:
 
     @pytest.mark.parametrize("hidden", ["statefulsets", "pods", ""])
     @simulated
-    async def test_the_first_workers_of_a_leader_worker_set_that_a_budget_names(
+    async def test_the_first_workers_of_a_leader_worker_set_that_a_budget_names_are_held(
         self, hidden: str
     ) -> None:
         async with running() as scene:
@@ -371,15 +380,15 @@ class TestStaleStore:
             assert await scene.delete("top-0") == 429
 
     @simulated
-    async def test_a_record_that_was_cleared_meanwhile_lets_nobody_go(self) -> None:
+    async def test_a_record_that_was_cleared_meanwhile_lets_no_pod_go(self) -> None:
         """An update is over and its unit given to another; one gate has heard of neither."""
-        async with running(replicas=2) as scene:
+        async with running(controllers=2) as scene:
             await three(scene)
             await scene.run_container("p-0", "registry.example/main:1", "c1")
             await scene.settle()
             assert await scene.set_image("p-0", "web:2") == 200
             await scene.settle(1)
-            late = scene.replicas[1]
+            late = scene.controllers[1]
             entry = late.index.entries[NS, "b"]
             assert entry.budget.status.ledger.pods.keys() == {uid(scene, "p-0")}
             frozen = entry.budget
@@ -388,7 +397,7 @@ class TestStaleStore:
             assert scene.status().ledger.pods == {}
             request = {"uid": "r", "operation": "DELETE", "namespace": NS}
             delete_1 = request | {"name": "p-1", "oldObject": scene.api.peek("pods", NS, "p-1")}
-            assert (await scene.review(delete_1, scene.replica))["allowed"]
+            assert (await scene.review(delete_1, scene.controller))["allowed"]
             entry.budget = frozen
             delete_0 = request | {"name": "p-0", "oldObject": scene.api.peek("pods", NS, "p-0")}
             assert not (await scene.review(delete_0, late))["allowed"]
@@ -413,10 +422,10 @@ class TestStaleStore:
                 "oldObject": old,
                 "object": old | {"spec": old["spec"] | {"containers": [main]}},
             }
-            assert (await scene.review(request, scene.replica))["allowed"]
+            assert (await scene.review(request, scene.controller))["allowed"]
 
     @simulated
-    async def test_a_spoilt_ledger_allows_nothing_until_it_is_made_anew(self) -> None:
+    async def test_an_unreadable_ledger_allows_nothing_until_a_recount_makes_it_anew(self) -> None:
         async with running() as scene:
             await three(scene)
             body = {"status": {"ledger": "{"}}
@@ -427,13 +436,13 @@ class TestStaleStore:
             assert await scene.delete("p-1") == 429
 
     @simulated
-    async def test_an_owner_that_wants_its_pods_again(self) -> None:
+    async def test_pods_whose_owner_wants_them_again_are_held(self) -> None:
         """One gate still believes that they are free to go."""
         async with running() as scene:
             await three(scene, maxUnavailable=0)
             await scene.scale(STATEFUL_SET, "p", 0)
             await scene.settle()
-            entry = scene.replica.index.entries[NS, "b"]
+            entry = scene.controller.index.entries[NS, "b"]
             frozen = entry.budget
             await scene.scale(STATEFUL_SET, "p", 3)
             await scene.settle()
@@ -449,7 +458,9 @@ class TestDryRun:
     )
     @pytest.mark.parametrize(("allowed", "code"), [(1, 200), (0, 429)])
     @simulated
-    async def test_in_every_form(self, how: str, allowed: int, code: int) -> None:
+    async def test_a_dry_run_in_every_form_stores_nothing(
+        self, how: str, allowed: int, code: int
+    ) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=allowed)
             version = scene.stored().metadata.resource_version
@@ -479,7 +490,7 @@ class TestDryRun:
         return 200
 
     @simulated
-    async def test_of_an_update(self) -> None:
+    async def test_a_dry_run_of_an_update_stores_nothing(self) -> None:
         async with running() as scene:
             await three(scene)
             version = scene.stored().metadata.resource_version
@@ -490,17 +501,17 @@ class TestDryRun:
 
 class TestEnforcement:
     @simulated
-    async def test_warn_lets_go_and_warns(self) -> None:
+    async def test_a_budget_that_warns_lets_the_pod_go_with_a_warning(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0, annotations={ENFORCEMENT: "Warn"})
             assert await scene.delete("p-0") == 200
             assert len(scene.warnings) == 1
-            assert "Pod p-0 cannot go now: budget b has 3 of 3" in scene.warnings[0]
+            assert "Pod p-0 cannot go now: 3 of 3 pods are available" in scene.warnings[0]
             await scene.settle()
             assert len(await scene.events("DisruptionWouldBeDenied")) == 2
 
     @simulated
-    async def test_audit_lets_go_and_records(self) -> None:
+    async def test_a_budget_that_audits_lets_the_pod_go_with_an_event(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0, annotations={ENFORCEMENT: "Audit"})
             assert await scene.delete("p-0") == 200
@@ -509,7 +520,7 @@ class TestEnforcement:
             assert len(await scene.events("DisruptionWouldBeDenied")) == 2
 
     @simulated
-    async def test_what_is_within_the_budget_is_recorded_as_ever(self) -> None:
+    async def test_a_budget_that_warns_records_what_it_allows(self) -> None:
         for mode in ("Warn", "Audit"):
             async with running() as scene:
                 await three(scene, annotations={ENFORCEMENT: mode})
@@ -519,7 +530,7 @@ class TestEnforcement:
                 assert scene.warnings == []
 
     @simulated
-    async def test_a_budget_that_enforces_beside_one_that_warns(self) -> None:
+    async def test_a_budget_that_enforces_denies_beside_one_that_warns(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0, annotations={ENFORCEMENT: "Warn"})
             await scene.pods("q", labels=A | {"backend": "true"})
@@ -541,7 +552,7 @@ class TestTwoBudgets:
         await scene.settle()
 
     @simulated
-    async def test_both_allow_and_both_are_spent(self) -> None:
+    async def test_two_budgets_that_allow_are_both_spent(self) -> None:
         async with running() as scene:
             await self.scene(scene, 1, 1)
             assert await scene.delete("both") == 200
@@ -550,7 +561,7 @@ class TestTwoBudgets:
 
     @pytest.mark.parametrize(("app", "backend"), [(0, 1), (1, 0)])
     @simulated
-    async def test_one_denies_and_the_other_is_not_spent(self, app: int, backend: int) -> None:
+    async def test_a_denial_of_one_budget_spends_no_other(self, app: int, backend: int) -> None:
         async with running() as scene:
             await self.scene(scene, app, backend)
             assert await scene.delete("both") == 429
@@ -563,17 +574,17 @@ class TestNotCountedYet:
     """A budget that was not counted for its present rules denies."""
 
     @simulated
-    async def test_a_new_one(self) -> None:
+    async def test_a_new_budget_denies_until_it_is_counted(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=3)
             scene.leader = -1
             await scene.budget("new", select=A, maxUnavailable=3)
             await scene.settle()
-            with pytest.raises(ApiError, match="new is still being processed"):
+            with pytest.raises(ApiError, match="still counting the pods of the budget new"):
                 await scene.client.delete(PODS, "p-0", NS)
 
     @simulated
-    async def test_one_that_was_changed(self) -> None:
+    async def test_a_changed_budget_denies_until_it_is_counted_again(self) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=3)
             scene.leader = -1
@@ -581,14 +592,14 @@ class TestNotCountedYet:
             await scene.settle()
             assert await scene.delete("p-0") == 429
             scene.leader = 0
-            scene.replica.recounts.add((NS, "b"))
+            scene.controller.recounts.add((NS, "b"))
             await scene.settle()
             assert await scene.delete("p-0") == 200
 
 
 class TestInPlaceUpdate:
     @simulated
-    async def test_it_counts_until_the_new_image_runs_and_is_ready(self) -> None:
+    async def test_an_updated_pod_counts_as_unavailable_until_its_new_image_is_ready(self) -> None:
         async with running() as scene:
             await three(scene)
             for name in ("p-0", "p-1"):
@@ -610,7 +621,7 @@ class TestInPlaceUpdate:
             assert await scene.set_image("p-1", "registry.example/main:2") == 200
 
     @simulated
-    async def test_images_by_digest_are_no_special_case(self) -> None:
+    async def test_an_update_to_an_image_by_digest_is_seen_to_end(self) -> None:
         async with running() as scene:
             await three(scene)
             old, new = ("registry.example/main@sha256:" + digit * 64 for digit in "12")
@@ -626,7 +637,7 @@ class TestInPlaceUpdate:
             assert scene.numbers() == (1, 3, 2, 3)
 
     @simulated
-    async def test_an_update_that_others_deny_gives_its_unit_back(self) -> None:
+    async def test_an_update_that_another_webhook_denies_gives_its_unit_back(self) -> None:
         async with running() as scene:
             await three(scene)
             scene.api.admit("other", deny, [Rule(("pods",), ("UPDATE",))])
@@ -666,11 +677,11 @@ class TestGroups:
         await scene.settle()
 
     @simulated
-    async def test_one_group_at_a_time_and_all_of_it(self) -> None:
+    async def test_one_group_goes_at_a_time_and_all_of_it(self) -> None:
         async with running() as scene:
             await self.shards(scene)
             assert [await scene.evict(f"s0-{number}") for number in range(2)] == [200, 200]
-            with pytest.raises(ApiError, match=r"of group 's1' cannot go now.*waits for s0"):
+            with pytest.raises(ApiError, match=r"of group 's1' cannot go now.*waits for group s0"):
                 await scene.client.evict(POD_VIEWS, "s1-0", NS)
             await scene.settle()
             assert await scene.evict("s0-2") == 200
@@ -678,7 +689,7 @@ class TestGroups:
             assert scene.numbers() == (0, 2, 2, 3)
 
     @simulated
-    async def test_both_amounts_hold(self) -> None:
+    async def test_both_amounts_hold_for_groups(self) -> None:
         async with running() as scene:
             await self.shards(scene, maxUnavailable=3, minAvailable=2)
             assert await scene.evict("s0-0") == 200
@@ -686,7 +697,7 @@ class TestGroups:
 
     @simulated
     async def test_a_drain_of_all_ends_with_never_two_groups_down(self) -> None:
-        async with running(replicas=2) as scene:
+        async with running(controllers=2) as scene:
             await self.shards(scene)
             scene.faults.delay_watches(0, 0.5)
 
@@ -742,10 +753,10 @@ async def test_an_eviction_that_a_pdb_denies_costs_nothing_more_each_time_it_is_
 
 
 @simulated
-async def test_what_is_told_of_each_decision() -> None:
+async def test_each_decision_is_observed() -> None:
     async with running() as scene:
         told: list[tuple[str, str, str, bool, str]] = []
-        scene.replica.gate._observe = lambda asked, entry, decision, _mode: told.append(
+        scene.controller.gate._observe = lambda asked, entry, decision, _mode: told.append(
             (
                 asked.user,
                 asked.operation.value,

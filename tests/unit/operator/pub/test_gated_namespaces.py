@@ -35,7 +35,7 @@ async def test_the_label_comes_with_the_first_budget_and_goes_with_the_last() ->
 
 
 @simulated
-async def test_a_label_that_somebody_removes_comes_back() -> None:
+async def test_a_label_that_a_user_removes_comes_back() -> None:
     async with running() as scene:
         await scene.budget()
         await scene.settle()
@@ -65,7 +65,7 @@ async def test_a_budget_does_not_work_before_the_api_server_asks(probe_exists: b
         await scene.settle(20)
         assert scene.condition("Working") == "False"
         assert scene.stored().status.conditions[0].reason == "NotGated"
-        assert not scene.replica.gating.is_gated(NS)
+        assert not scene.controller.gating.is_gated(NS)
         scene.register_gate()
         await scene.settle(20)
         assert scene.condition("Working") == "True"

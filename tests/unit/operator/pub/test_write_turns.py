@@ -1,4 +1,4 @@
-"""Replicas that take turns: who has stored lets another go first, but not for ever."""
+"""Processes that take turns: one that has stored lets another go first, but not for ever."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ async def lose(turn: Turn, version: str) -> None:
 
 
 @simulated
-async def test_one_that_is_alone_never_waits() -> None:
+async def test_a_process_that_is_alone_never_waits() -> None:
     turn = Turn()
     for version in ("5", "6"):
         assert await waited(turn) == 0
@@ -42,7 +42,7 @@ async def test_one_that_is_alone_never_waits() -> None:
 
 
 @simulated
-async def test_ones_own_version_is_nobody_elses_though_it_is_heard_first() -> None:
+async def test_a_processs_own_version_is_not_anothers_though_the_watch_shows_it_first() -> None:
     turn = Turn()
     for version in ("5", "6"):
         await store(turn, version, ahead=version)
@@ -51,7 +51,7 @@ async def test_ones_own_version_is_nobody_elses_though_it_is_heard_first() -> No
 
 
 @simulated
-async def test_another_may_write_before_ones_own_answer_is_here() -> None:
+async def test_another_process_may_store_before_the_answer_arrives() -> None:
     turn = Turn()
     await store(turn, "5", ahead="6")
     assert turn.is_shared
@@ -59,7 +59,7 @@ async def test_another_may_write_before_ones_own_answer_is_here() -> None:
 
 
 @simulated
-async def test_who_has_lost_a_race_has_heard_of_another() -> None:
+async def test_a_process_that_has_lost_a_race_has_heard_of_another() -> None:
     turn = Turn()
     with pytest.raises(RuntimeError):
         await lose(turn, "6")
@@ -68,7 +68,7 @@ async def test_who_has_lost_a_race_has_heard_of_another() -> None:
 
 
 @simulated
-async def test_after_another_has_written_it_is_ones_own_turn_at_once() -> None:
+async def test_after_another_process_has_stored_the_turn_comes_at_once() -> None:
     turn = Turn()
     await store(turn, "5")
     turn.heard("6")
@@ -77,7 +77,7 @@ async def test_after_another_has_written_it_is_ones_own_turn_at_once() -> None:
 
 
 @simulated
-async def test_one_that_has_written_waits_for_the_other() -> None:
+async def test_a_process_that_has_stored_waits_for_the_other() -> None:
     turn = Turn()
     turn.heard("5")
     await store(turn, "6", 0.03)
@@ -87,7 +87,7 @@ async def test_one_that_has_written_waits_for_the_other() -> None:
 
 @pytest.mark.parametrize(("took", "wait"), [(0.001, 0.02), (0.02, 0.08), (5.0, 0.3)])
 @simulated
-async def test_nobody_waits_long_or_for_ever(took: float, wait: float) -> None:
+async def test_a_process_waits_neither_long_nor_for_ever(took: float, wait: float) -> None:
     turn = Turn()
     turn.heard("5")
     await store(turn, "6", took)

@@ -37,7 +37,7 @@ VERSION = f"{SETS_GROUP}/v1"
 
 
 def workloads(scene: Scene) -> Workloads:
-    return scene.replica.workloads
+    return scene.controller.workloads
 
 
 @asynccontextmanager
@@ -200,7 +200,7 @@ class TestBesideBudgets:
     @simulated
     async def test_a_kind_that_may_not_be_followed_does_not_hold_up_the_rest(self) -> None:
         """All else is counted; and a replica that starts anew can still lead."""
-        async with running(replicas=2) as scene:
+        async with running(controllers=2) as scene:
             scene.faults.fail_randomly(
                 1.0,
                 Moment.BEFORE,
@@ -213,7 +213,7 @@ class TestBesideBudgets:
             await scene.settle(10)
             assert scene.numbers("for-b") == (1, 3, 2, 3)
             scene.leader = 1
-            leading = asyncio.create_task(scene.replicas[1].lead())
+            leading = asyncio.create_task(scene.controllers[1].lead())
             await scene.settle(10)
             await scene.set_ready("one-0", False)
             await scene.settle(10)

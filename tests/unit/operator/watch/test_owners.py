@@ -23,7 +23,7 @@ async def read(scene: Scene, name: str) -> Pod:
 
 
 def workloads(scene: Scene) -> Workloads:
-    return scene.replica.workloads
+    return scene.controller.workloads
 
 
 def kinds(chain: Chain) -> list[str]:

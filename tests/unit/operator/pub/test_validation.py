@@ -1,0 +1,76 @@
+"""The admission of budgets: the rules of `budget.pub.validation`, as answers to reviews."""
+
+import msgspec
+
+from intact.kube.store import Store
+from intact.model.admission import AdmissionResponse
+from intact.model.pub import PodUnavailableBudget
+from intact.operator.pub.validation import PubValidation
+from tests.support.pub_cases import SELECTOR, Json, amount, budget
+from tests.unit.kube.simulated import simulated
+
+
+async def admit(
+    new: Json, *, old: Json | None = None, others: tuple[Json, ...] = ()
+) -> AdmissionResponse:
+    """The answer, while the namespace has these budgets already."""
+    store: Store[PodUnavailableBudget] = Store({"namespace": lambda pub: [pub.metadata.namespace]})
+    for other in others:
+        store.put(msgspec.convert(other, PodUnavailableBudget))
+    request = {
+        "uid": "u",
+        "operation": "UPDATE" if old else "CREATE",
+        "namespace": "ns",
+        "name": new["metadata"]["name"],
+        "object": new,
+        "oldObject": old,
+    }
+    return await PubValidation(store).review(msgspec.Raw(msgspec.json.encode(request)))
+
+
+@simulated
+async def test_a_good_budget_is_allowed() -> None:
+    assert await admit(budget(amount(1))) == AdmissionResponse(allowed=True)
+
+
+@simulated
+async def test_a_denial_names_the_budget_and_each_bad_field() -> None:
+    bad = amount("all") | {"podGroupPolicy": {"groupLabelKey": ""}}
+    answer = await admit(budget(bad, "web"))
+    assert not answer.allowed
+    assert answer.status is not None
+    assert (answer.status.code, answer.status.reason) == (422, "Invalid")
+    assert answer.status.message.startswith('PodUnavailableBudget "web" is invalid: ')
+    assert answer.status.details is not None
+    assert [cause.field for cause in answer.status.details.causes] == [
+        "spec.maxUnavailable",
+        "spec.podGroupPolicy.groupLabelKey",
+    ]
+
+
+@simulated
+async def test_a_new_budget_is_compared_with_the_others_of_its_namespace() -> None:
+    for namespace, allowed in (("ns", False), ("elsewhere", True)):
+        other = budget(amount(1), "other", namespace=namespace)
+        assert (await admit(budget(amount(1)), others=(other,))).allowed == allowed
+
+
+@simulated
+async def test_an_update_is_not_compared_with_its_own_earlier_version() -> None:
+    stored = budget(amount(1), namespace="ns")
+    answer = await admit(budget(amount(2)), old=stored, others=(stored,))
+    assert answer == AdmissionResponse(allowed=True)
+
+
+@simulated
+async def test_an_update_that_changes_the_selector_is_denied() -> None:
+    other = {"selector": {"matchLabels": {"app": "db"}}, "maxUnavailable": 1}
+    assert not (await admit(budget(other), old=budget(amount(1)))).allowed
+
+
+@simulated
+async def test_an_allowed_budget_may_come_with_warnings() -> None:
+    both = {"selector": SELECTOR, "maxUnavailable": 1, "minAvailable": 1}
+    answer = await admit(budget(both))
+    assert answer.allowed
+    assert len(answer.warnings) == 1

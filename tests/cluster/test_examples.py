@@ -1,0 +1,182 @@
+"""Every manifest in examples/ does what it says, on a real cluster.
+
+A test applies the file that it is named after: `test_pub_pods` applies `examples/pub-pods.yaml`.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from intact.model.rbg import RoleBasedGroup
+from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.examples import EXAMPLES, covering_test
+from tests.support.namespace_under_test import NamespaceUnderTest, open_space
+from tests.support.objects import NODES
+from tests.support.pdb_groups import (
+    Groups,
+    condition,
+    group_house,
+    open_groups,
+    replicas,
+)
+from tests.support.rbg_rollout import check_bounds, course, revision
+from tests.support.rbg_waiting import (
+    change,
+    completed,
+    condition_of,
+    group_settled,
+    group_until,
+    role_pods,
+)
+from tests.support.sets import install_sets, remove_sets, simulated_sets
+
+house = pytest.fixture(scope="module")(group_house)
+groups = pytest.fixture(open_groups)
+
+NEXT_IMAGE = "registry.k8s.io/pause:3.11"
+
+
+@pytest.fixture
+def space(
+    house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> Iterator[NamespaceUnderTest]:
+    """A namespace in which the example of the test has been applied."""
+    [example] = [each for each in EXAMPLES if covering_test(each) == request.node.name]
+    for found in open_space(house, runner, request):
+        runner.run(install_sets(found.client))
+        runner.run(applied(found, str(example)))
+        yield found
+        runner.run(remove_sets(found.client))
+
+
+async def applied(space: NamespaceUnderTest, file: str) -> None:
+    """The API server refuses what it does not know: a misspelt field is an error."""
+    code, said = await space.kubectl("apply", "--validate=strict", "-f", file)
+    assert code == 0, said
+    assert "warning" not in said.lower()
+
+
+async def cordon(space: NamespaceUnderTest) -> None:
+    """From now on no pod comes back: what was taken down stays down."""
+    for node in (await space.client.list(NODES)).items:
+        await space.client.patch(NODES, {"spec": {"unschedulable": True}}, node["metadata"]["name"])
+
+
+async def refused(space: NamespaceUnderTest, pod: str) -> str:
+    """What an eviction of this pod is told."""
+    answer = await space.evict(pod)
+    assert (answer.code, answer.causes) == (429, ("DisruptionBudget",))
+    return answer.message
+
+
+async def test_pub_pods(space: NamespaceUnderTest) -> None:
+    first, second, third, _ = await space.running(4)
+    await space.counted("web", total_replicas=4, desired_available=3, unavailable_allowed=1)
+    await cordon(space)
+    assert (await space.delete(first)).code == 200
+    deletion = await space.delete(second)
+    assert (deletion.code, deletion.causes) == (429, ("DisruptionBudget",))
+    assert "web" in await refused(space, third)
+    change = await space.change(
+        second, {"spec": {"containers": [{"name": "web", "image": NEXT_IMAGE}]}}
+    )
+    assert change.code == 429
+
+
+async def test_pub_leaderworkerset(space: NamespaceUnderTest) -> None:
+    async with simulated_sets(space.client, space.namespace):
+        await space.running(12)
+        await space.counted("llm", total_replicas=3, desired_available=2, unavailable_allowed=1)
+        await cordon(space)
+        assert (await space.evict("llm-0-1")).code == 201
+        assert (await space.evict("llm-0-2")).code == 201  # its group is down already
+        assert "llm" in await refused(space, "llm-1-1")
+
+
+async def test_pdb_leaderworkerset(space: NamespaceUnderTest, groups: Groups) -> None:
+    async with simulated_sets(space.client, space.namespace):
+        await space.running(12)
+        await one_group_goes(
+            space, groups, first=("llm-0-1", "llm-0-2"), second="llm-1-1", expected=3
+        )
+
+
+async def test_pdb_label(space: NamespaceUnderTest, groups: Groups) -> None:
+    await space.running(6)
+    await one_group_goes(
+        space, groups, first=("shard-0-0", "shard-0-1"), second="shard-1-0", expected=2
+    )
+
+
+async def test_pdb_podgroups(space: NamespaceUnderTest, groups: Groups) -> None:
+    await space.running(6)
+    await one_group_goes(
+        space, groups, first=("shard-0-0", "shard-0-1"), second="shard-1-0", expected=2
+    )
+
+
+async def one_group_goes(
+    space: NamespaceUnderTest, groups: Groups, first: tuple[str, str], second: str, expected: int
+) -> None:
+    """Pods of one group go together, and no other group after it."""
+    found = await groups.counted(allowed=1, healthy=expected)
+    assert replicas(found)["expectedReplicas"] == expected
+    assert condition(found, "BudgetConfigured")[:2] == ("True", "ValidConfig")
+    assert condition(found, "DisruptionAllowed")[:2] == ("True", "SufficientReplicas")
+    await cordon(space)
+    for pod in first:
+        assert (await space.evict(pod)).code == 201
+    assert second in await refused(space, second)
+    await groups.counted(allowed=0, healthy=expected - 1)
+
+
+async def test_rbg_rolling_update(space: NamespaceUnderTest) -> None:
+    desired = {"prefill": 8, "decode": 4}
+    await group_settled(space)
+    old = {role: {revision(pod, role) for pod in await role_pods(space, role)} for role in desired}
+    async with space.watched() as watched:
+        await change(space, [replace_image(role) for role in range(2)])
+        await group_until(space, "llm", rests_at_half, "half of each role to be updated")
+    moments = course(watched, desired, old)
+    check_bounds(moments, skew=25, unavailable=25)
+    updated = {
+        role: sorted(
+            int(pod["metadata"]["name"].rpartition("-")[2])
+            for pod in await role_pods(space, role)
+            if revision(pod, role) not in old[role]
+        )
+        for role in desired
+    }
+    assert updated == {"prefill": [4, 5, 6, 7], "decode": [2, 3]}
+
+    path = "/spec/coordination/0/strategy/partition"
+    await change(space, [{"op": "replace", "path": path, "value": "0%"}])
+    found = await group_until(space, "llm", completed, "the rollout to be completed")
+    assert condition_of(found, "Ready") == ("True", "AllRolesReady")
+
+
+def replace_image(role: int) -> dict[str, object]:
+    path = f"/spec/roles/{role}/template/spec/containers/0/image"
+    return {"op": "replace", "path": path, "value": NEXT_IMAGE}
+
+
+def rests_at_half(group: RoleBasedGroup) -> bool:
+    return {
+        name: (one.state, one.ready)
+        for each in group.status.coordination_state
+        for name, one in each.progress.items()
+    } == {"prefill": ("Paused", 4), "decode": ("Paused", 2)}
+
+
+async def test_rbg_affinity_batches(space: NamespaceUnderTest) -> None:
+    found = await group_settled(space)
+    [state] = found.status.coordination_state
+    assert state.batches is not None
+    assert (state.batches.total, state.batches.ready, state.batches.pending) == (3, 3, [])
+    placed: dict[str, Counter[str]] = {}
+    for role in ("prefill", "decode"):
+        for pod in await role_pods(space, role):
+            placed.setdefault(pod["spec"]["nodeName"], Counter())[role] += 1
+    assert list(placed.values()) == [Counter(prefill=2, decode=1)] * 3

@@ -35,6 +35,8 @@ from tests.support.sets import install_sets, remove_sets, simulated_sets
 house = pytest.fixture(scope="module")(group_house)
 groups = pytest.fixture(open_groups)
 
+pytestmark = pytest.mark.usefixtures("applied")
+
 NEXT_IMAGE = "registry.k8s.io/pause:3.11"
 
 
@@ -42,18 +44,20 @@ NEXT_IMAGE = "registry.k8s.io/pause:3.11"
 def space(
     house: ClusterWithIntact, runner: asyncio.Runner, request: pytest.FixtureRequest
 ) -> Iterator[NamespaceUnderTest]:
-    """A namespace in which the example of the test has been applied."""
-    [example] = [each for each in EXAMPLES if covering_test(each) == request.node.name]
+    """With the kind LeaderWorkerSet, which a cluster does not have by itself."""
     for found in open_space(house, runner, request):
         runner.run(install_sets(found.client))
-        runner.run(applied(found, str(example)))
         yield found
         runner.run(remove_sets(found.client))
 
 
-async def applied(space: NamespaceUnderTest, file: str) -> None:
-    """The API server refuses what it does not know: a misspelt field is an error."""
-    code, said = await space.kubectl("apply", "--validate=strict", "-f", file)
+@pytest.fixture
+def applied(
+    space: NamespaceUnderTest, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> None:
+    """The example of this test. Strictly: the API server refuses a field that it does not know."""
+    [example] = [each for each in EXAMPLES if covering_test(each) == request.node.name]
+    code, said = runner.run(space.kubectl("apply", "--validate=strict", "-f", str(example)))
     assert code == 0, said
     assert "warning" not in said.lower()
 

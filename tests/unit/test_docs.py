@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from intact.budget.pdb import group_conditions, group_settings
 from intact.budget.pdb.group_decision import Reason as GroupReason
@@ -51,6 +52,16 @@ def options_of(group: click.Group, path: str = "") -> Iterator[tuple[str, str]]:
 def test_every_option_is_documented(command: str, option: str) -> None:
     section = CLI.partition(f"## intact {command}\n")[2].partition("\n## ")[0]
     assert f"`{option}" in section
+
+
+def test_the_plan_that_is_shown_is_what_the_command_prints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [(arguments, shown)] = re.findall(
+        r"^```console\n\$ intact (rbg plan [^\n]+)\n(.*?)^```$", CLI, re.MULTILINE | re.DOTALL
+    )
+    monkeypatch.chdir(ROOT)
+    assert CliRunner().invoke(main, arguments.split()).output == shown
 
 
 OURS = r"^# TYPE ((?:intact|workqueue|disruption_controller)_\w+)"

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, KubeError, NotFound
@@ -11,15 +10,17 @@ from intact.operator.install.install import CRDS
 from tests.support.objects import PODS, Json, definition
 from tests.support.rbg_waiting import SETS
 
+GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 SET_NAME = "leaderworkerset.sigs.k8s.io/name"
+SIZE = "leaderworkerset.sigs.k8s.io/size"
 REVISION = "leaderworkerset.sigs.k8s.io/template-revision-hash"
 
 
 async def install_sets(client: Client) -> None:
     with suppress(AlreadyExists):
-        await client.create(CRDS, definition(SETS))
+        await client.create(CRDS, definition(SETS, scale=True))
 
 
 async def remove_sets(client: Client) -> None:
@@ -62,7 +63,7 @@ async def _reconcile(
 ) -> None:
     name, spec = each["metadata"]["name"], each["spec"]
     template, replicas = spec["leaderWorkerTemplate"], spec["replicas"]
-    rolling = spec["rolloutStrategy"]["rollingUpdateConfiguration"]
+    rolling = spec.get("rolloutStrategy", {}).get("rollingUpdateConfiguration", {"partition": 0})
     page = await client.list(PODS, namespace, labels=f"{SET_NAME}={name}")
     groups: dict[int, list[Json]] = {}
     for pod in page.items:
@@ -90,8 +91,13 @@ async def _reconcile(
 
 def _is_outdated(template: Json, pod: Json) -> bool:
     labels = pod["metadata"]["labels"]
-    kind = "leaderTemplate" if labels[WORKER_INDEX] == "0" else "workerTemplate"
-    return not _labels(template[kind]).items() <= labels.items()
+    return not _labels(_template_of(template, labels[WORKER_INDEX])).items() <= labels.items()
+
+
+def _template_of(template: Json, worker: str) -> Json:
+    """Of a pod by its index. A set without a template for leaders takes that of the workers."""
+    found: Json = template["workerTemplate"]
+    return template.get("leaderTemplate", found) if worker == "0" else found
 
 
 def _labels(template: Json) -> dict[str, str]:
@@ -111,8 +117,13 @@ async def _fill(client: Client, namespace: str, each: Json, index: int, pods: li
         pod_name = f"{name}-{index}" if worker == 0 else f"{name}-{index}-{worker}"
         if pod_name in have:
             continue
-        body: dict[str, Any] = template["leaderTemplate" if worker == 0 else "workerTemplate"]
-        own = {SET_NAME: name, GROUP_INDEX: str(index), WORKER_INDEX: str(worker)}
+        body = _template_of(template, str(worker))
+        own = {
+            SET_NAME: name,
+            GROUP_KEY: f"{name}-{index}",
+            GROUP_INDEX: str(index),
+            WORKER_INDEX: str(worker),
+        }
         owner = {
             "apiVersion": SETS.api_version,
             "kind": SETS.kind,
@@ -124,6 +135,7 @@ async def _fill(client: Client, namespace: str, each: Json, index: int, pods: li
             **body["metadata"],
             "name": pod_name,
             "labels": {**_labels(body), **own},
+            "annotations": body["metadata"].get("annotations", {}) | {SIZE: str(template["size"])},
             "ownerReferences": [owner],
         }
         with suppress(AlreadyExists):

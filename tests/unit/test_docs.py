@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
+from click.testing import CliRunner
 
 from intact.budget.pdb import group_conditions, group_settings
 from intact.budget.pdb.group_decision import Reason as GroupReason
@@ -16,18 +18,21 @@ from intact.budget.pub.decision import Reason
 from intact.cli.main import main
 from intact.kube.client import Client
 from intact.kube.lease import Election
+from intact.operator.install.rbac import OWNERS_LABEL
 from intact.operator.metrics import Metrics
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.rbg.controller import RbgController
 from intact.sandbox import MemoryApi
+from tests.support.examples import EXAMPLES, ROOT, covering_test, documents
 
-ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs/reference/cli.md").read_text()
 METRICS = (ROOT / "docs/reference/metrics.md").read_text()
 PDB = (ROOT / "docs/reference/pdb.md").read_text()
 PUB = (ROOT / "docs/reference/pub.md").read_text()
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
+DEVELOPMENT = (ROOT / "docs/development.md").read_text()
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 
 
 def options() -> list[tuple[str, str]]:
@@ -47,6 +52,16 @@ def options_of(group: click.Group, path: str = "") -> Iterator[tuple[str, str]]:
 def test_every_option_is_documented(command: str, option: str) -> None:
     section = CLI.partition(f"## intact {command}\n")[2].partition("\n## ")[0]
     assert f"`{option}" in section
+
+
+def test_the_plan_that_is_shown_is_what_the_command_prints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [(arguments, shown)] = re.findall(
+        r"^```console\n\$ intact (rbg plan [^\n]+)\n(.*?)^```$", CLI, re.MULTILINE | re.DOTALL
+    )
+    monkeypatch.chdir(ROOT)
+    assert CliRunner().invoke(main, arguments.split()).output == shown
 
 
 OURS = r"^# TYPE ((?:intact|workqueue|disruption_controller)_\w+)"
@@ -120,5 +135,109 @@ def test_every_condition_of_a_native_budget_is_documented(reason: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+        found = page.parent / target if target else page
+        assert found.exists(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor in anchors(found), f"{page.name} links to {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_speak_only_of_documents_that_are_here(page: Path) -> None:
+    assert not re.search(r"\bthe (seed|design)('s)?\b", page.read_text(), re.IGNORECASE)
+
+
+YAML = [
+    (page, block)
+    for page in PAGES
+    for block in re.findall(r"^```yaml\n(.*?)\n```$", page.read_text(), re.MULTILINE | re.DOTALL)
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "block"),
+    [(page, block) for page, block in YAML if page.name != "install.md"],
+    ids=lambda each: each.name if isinstance(each, Path) else "",
+)
+def test_yaml_in_pages_is_of_the_examples(page: Path, block: str) -> None:
+    assert block in [one for each in EXAMPLES for one in documents(each.read_text())]
+
+
+def test_the_readme_shows_each_kind_of_budget() -> None:
+    shown = [msgspec.yaml.decode(block) for page, block in YAML if page.name == "README.md"]
+    kinds = [each["kind"] for each in shown]
+    assert kinds == ["PodUnavailableBudget", "PodDisruptionBudget", "RoleBasedGroup"]
+
+
+def test_the_role_for_more_kinds_is_one_that_is_aggregated() -> None:
+    [block] = [block for page, block in YAML if page.name == "install.md"]
+    found = msgspec.yaml.decode(block)
+    assert found["kind"] == "ClusterRole"
+    assert found["metadata"]["labels"] == {OWNERS_LABEL: "true"}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_every_example_is_listed_and_applied_by_a_cluster_test(example: Path) -> None:
+    assert f"| [{example.name}]({example.name}) |" in (ROOT / "examples/README.md").read_text()
+    tests = (ROOT / "tests/cluster/test_examples.py").read_text()
+    assert f"\nasync def {covering_test(example)}(" in tests
+
+
+SOURCES = ROOT / "src/intact"
+
+
+def rooms() -> dict[str, list[str]]:
+    """The rooms that the page on the architecture names, with the modules that it names there."""
+    section = ARCHITECTURE.partition("## The rooms\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([\w/]+)` \| .* \| (`.+`) \|$", section, re.MULTILINE)
+    return {room: re.findall(r"`(\w+)`", modules) for room, modules in rows}
+
+
+def test_every_room_is_on_the_page_of_the_architecture() -> None:
+    packages = {str(found.parent.relative_to(SOURCES)) for found in SOURCES.rglob("__init__.py")}
+    inner = {each for each in packages if each.startswith("sandbox/") or each.endswith("/crds")}
+    assert set(rooms()) == packages - inner - {"."}
+
+
+@pytest.mark.parametrize(("room", "modules"), rooms().items(), ids=list(rooms()))
+def test_modules_on_the_page_of_the_architecture_exist(room: str, modules: list[str]) -> None:
+    assert modules
+    assert [name for name in modules if not (SOURCES / room / f"{name}.py").is_file()] == []
+
+
+def test_places_in_the_journeys_exist() -> None:
+    journeys = ARCHITECTURE.partition("## Three journeys\n")[2]
+    places = re.findall(r"`((?:model|budget|rollout|kube|operator|cli)/[\w/]+)`", journeys)
+    assert places
+    assert [each for each in places if not (SOURCES / f"{each}.py").is_file()] == []
+
+
+def make_targets() -> set[str]:
+    [names] = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    return set(names.split())
+
+
+def test_every_make_target_is_documented() -> None:
+    assert make_targets() == set(re.findall(r"^\| `make ([\w-]+)` \|", DEVELOPMENT, re.MULTILINE))
+
+
+# The changelog also names what is gone.
+PRESENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("page", PRESENT, ids=lambda page: page.name)
+def test_make_targets_in_pages_exist(page: Path) -> None:
+    commands = re.findall(r"(?:`|\$ )make ([a-z -]+)", page.read_text())
+    assert {target for each in commands for target in each.split()} <= make_targets()
+
+
+def test_every_benchmark_is_documented() -> None:
+    [names] = re.findall(r"^BENCHES := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    page = (ROOT / "docs/benchmarks.md").read_text()
+    assert set(names.split()) == set(re.findall(r"^\| \[`(\w+)`\]\(", page, re.MULTILINE))

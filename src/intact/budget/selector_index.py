@@ -1,6 +1,7 @@
 """Which selectors select these labels, without asking each selector.
 
-The index files a selector under one of the labels that all its pods must have. It asks only the
+The index files a selector under one of the labels that all its pods must have. Most selectors ask
+for that label alone: what is filed under it then needs no further question. The index asks only the
 selectors without such a label every time.
 """
 
@@ -15,8 +16,9 @@ K = TypeVar("K")
 class SelectorIndex(Generic[K]):
     def __init__(self) -> None:
         self._selectors: dict[K, Selector] = {}
-        self._by_label: dict[tuple[str, str], dict[K, None]] = {}
-        self._anywhere: dict[K, None] = {}
+        self._by_label: dict[tuple[str, str], dict[K, Selector | None]] = {}
+        """What each selector has to be asked besides; None if nothing."""
+        self._anywhere: dict[K, Selector | None] = {}
 
     def __len__(self) -> int:
         return len(self._selectors)
@@ -24,8 +26,9 @@ class SelectorIndex(Generic[K]):
     def put(self, key: K, selector: Selector) -> None:
         self.remove(key)
         self._selectors[key] = selector
+        rest = None if selector.asks_only_anchor() else selector
         for shelf in self._shelves(selector):
-            shelf[key] = None
+            shelf[key] = rest
 
     def remove(self, key: K) -> None:
         selector = self._selectors.pop(key, None)
@@ -38,7 +41,7 @@ class SelectorIndex(Generic[K]):
                 if not self._by_label[anchor[0], value]:
                     del self._by_label[anchor[0], value]
 
-    def _shelves(self, selector: Selector) -> list[dict[K, None]]:
+    def _shelves(self, selector: Selector) -> list[dict[K, Selector | None]]:
         anchor = selector.anchor()
         if anchor is None:
             return [self._anywhere]
@@ -47,8 +50,8 @@ class SelectorIndex(Generic[K]):
     def selecting(self, labels: Mapping[str, str]) -> Iterator[K]:
         """The keys of all selectors that select these labels."""
         for item in labels.items():
-            for key in self._by_label.get(item, ()):
-                if self._selectors[key].selects(labels):
+            for key, rest in self._by_label.get(item, {}).items():
+                if rest is None or rest.selects(labels):
                     yield key
         for key in self._anywhere:
             if self._selectors[key].selects(labels):

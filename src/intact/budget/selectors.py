@@ -126,6 +126,14 @@ class Selector:
                 best = (key, values)
         return best
 
+    def asks_only_anchor(self) -> bool:
+        """Whether it selects all labels that have its anchor."""
+        return (
+            len(self.requirements) == 1
+            and self.anchor() is not None
+            and all(requirement.present for requirement in self.requirements.values())
+        )
+
     def overlaps(self, other: "Selector") -> bool:
         """Whether the two overlap, as far as that can be shown."""
         if self.requirements.keys() == other.requirements.keys():

@@ -41,12 +41,21 @@ class Counted(Selector):
         return super().selects(labels)  # type: ignore[arg-type]
 
 
-def test_selectors_of_other_labels_are_not_asked() -> None:
+def asked_for(labels: Labels, *, of: dict[str, str]) -> tuple[list[int], int]:
+    """What a thousand selectors by `app` and these labels select, and how many were asked."""
     index: SelectorIndex[int] = SelectorIndex()
     for number in range(1000):
-        index.put(number, Counted(LabelSelector(match_labels={"app": f"app-{number}"})))
-    assert list(index.selecting({"app": "app-7", "tier": "x"})) == [7]
-    assert Counted.asked == 1
+        index.put(number, Counted(LabelSelector(match_labels={"app": f"app-{number}", **of})))
+    Counted.asked = 0
+    return list(index.selecting(labels)), Counted.asked
+
+
+def test_selectors_of_other_labels_are_not_asked() -> None:
+    assert asked_for({"app": "app-7", "tier": "x"}, of={"tier": "x"}) == ([7], 1)
+
+
+def test_a_selector_of_one_label_need_not_be_asked() -> None:
+    assert asked_for({"app": "app-7", "tier": "x"}, of={}) == ([7], 0)
 
 
 def test_a_removed_selector_leaves_nothing_behind() -> None:

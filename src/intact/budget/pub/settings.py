@@ -4,6 +4,7 @@
 installed.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from intact.model.amounts import parse_count
@@ -27,9 +28,27 @@ class Enforcement(StrEnum):
     """Allows the request, and tells of the denial in an event and in the log."""
 
 
-def protected_operations(pub: PodUnavailableBudget) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class PubSettings:
+    operations: frozenset[str] = DEFAULT_OPERATIONS
+    """What the budget protects its pods from."""
+    total: int | None = None
+    """Overrides the scale of the workloads; None if the budget does not."""
+    enforcement: Enforcement = Enforcement.ENFORCE
+
+
+def read_settings(pub: PodUnavailableBudget) -> PubSettings:
+    annotations = pub.metadata.annotations
+    return PubSettings(
+        operations=_protected(annotations.get(PROTECT_OPERATIONS, "")),
+        total=parse_count(annotations.get(PROTECT_TOTAL_REPLICAS, "")),
+        enforcement=_enforcement(annotations.get(ENFORCEMENT, "")),
+    )
+
+
+def _protected(text: str) -> frozenset[str]:
     """DELETE, UPDATE and EVICT unless the annotation says otherwise."""
-    named = listed_operations(pub.metadata.annotations.get(PROTECT_OPERATIONS, ""))
+    named = listed_operations(text)
     known = named.intersection(KNOWN_OPERATIONS)
     if not named or known != named:
         return DEFAULT_OPERATIONS | known
@@ -41,13 +60,8 @@ def listed_operations(text: str) -> frozenset[str]:
     return frozenset(item.strip() for item in text.split(",") if item.strip())
 
 
-def total_override(pub: PodUnavailableBudget) -> int | None:
-    """The total that overrides the scale of the workloads; None if the budget has none."""
-    return parse_count(pub.metadata.annotations.get(PROTECT_TOTAL_REPLICAS, ""))
-
-
-def enforcement(pub: PodUnavailableBudget) -> Enforcement:
+def _enforcement(text: str) -> Enforcement:
     try:
-        return Enforcement(pub.metadata.annotations.get(ENFORCEMENT, Enforcement.ENFORCE))
+        return Enforcement(text)
     except ValueError:
         return Enforcement.ENFORCE

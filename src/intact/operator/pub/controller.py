@@ -22,7 +22,7 @@ from intact.operator.pub.commits import Commits
 from intact.operator.pub.expected import ExpectedUnits
 from intact.operator.pub.gate import Gate, Observe, ignore
 from intact.operator.pub.gated_namespaces import GatedNamespaces
-from intact.operator.pub.index import PubIndex
+from intact.operator.pub.index import PubIndex, ignore_dirty
 from intact.operator.pub.recount import Recounter
 from intact.operator.pub.validation import PubValidation
 from intact.operator.watch.shared import Watches
@@ -68,7 +68,11 @@ class PubController:
         self.recounts: Queue[Key] = Queue("pub", rng=self._rng)
         self.gatings: Queue[str] = Queue("gating", rng=self._rng)
         self.gating = GatedNamespaces(
-            client, self.index, self.namespaces.store, self.gatings, self._mark
+            client,
+            self.index,
+            self.namespaces.store,
+            self.gatings,
+            self._recount_soon,
         )
         self.recounter = Recounter(
             client,
@@ -82,7 +86,6 @@ class PubController:
             is_gated=self.gating.is_gated,
             queue=self.recounts,
         )
-        self.index.on_dirty = self._mark
         self.budgets.store.subscribe(self._budget_changed)
         self.namespaces.store.subscribe(self._namespace_changed)
 
@@ -109,6 +112,7 @@ class PubController:
         self.pods.list_again()
         await self.wait_synced()
         self._leading = True
+        self.index.on_dirty = self.recounter.mark
         try:
             for key in self.index.entries:
                 self.recounts.add(key)
@@ -120,10 +124,10 @@ class PubController:
                 group.create_task(work(self.gatings, self.gating.reconcile))
         finally:
             self._leading = False
+            self.index.on_dirty = ignore_dirty
 
-    def _mark(self, key: Key) -> None:
-        if self._leading:
-            self.recounter.mark(key)
+    def _recount_soon(self, key: Key) -> None:
+        self.recounter.mark(key)
 
     def _budget_changed(
         self, old: PodUnavailableBudget | None, new: PodUnavailableBudget | None

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from intact.budget.pub.recount import Expectation
-from intact.budget.pub.settings import total_override
 from intact.kube.client import Client
 from intact.kube.errors import Forbidden, KubeError, NotFound
 from intact.model.meta import api_group
@@ -69,7 +68,7 @@ class ExpectedUnits:
             at_least=_groups(entry, tally),
             released=tuple(tally.released),
             missing=tally.missing,
-            problem=problem if total_override(entry.budget) is None else "",
+            problem=problem if entry.settings.total is None else "",
         )
         return expectation, Learned(tuple(tally.gone), tuple(tally.idle), tuple(tally.busy))
 
@@ -158,9 +157,8 @@ class _Tally:
 
 
 def _total(entry: Entry, tally: _Tally) -> int | None:
-    override = total_override(entry.budget)
-    if override is not None:
-        return override
+    if entry.settings.total is not None:
+        return entry.settings.total
     if entry.group_key is None:
         return tally.pods
     if tally.group_owners and not tally.pod_owners:

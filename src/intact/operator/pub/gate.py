@@ -16,7 +16,7 @@ from intact.budget.pub import in_place
 from intact.budget.pub.availability import is_available, is_exempt
 from intact.budget.pub.decision import Decision, Subject
 from intact.budget.pub.ledger import Operation
-from intact.budget.pub.settings import Enforcement, enforcement, protected_operations
+from intact.budget.pub.settings import Enforcement
 from intact.kube.client import Client
 from intact.kube.errors import KubeError, NotFound
 from intact.kube.events import EventRecorder, reference_to
@@ -185,9 +185,9 @@ class Gate:
         """One claim for each budget that covers the pod and protects it from this operation."""
         chain = await self._chain(asked.pod)
         return [
-            Claim(entry, _subject(asked, entry, chain), enforcement(entry.budget))
+            Claim(entry, _subject(asked, entry, chain), entry.settings.enforcement)
             for entry in self._index.covering(asked.pod, chain)
-            if protected_operations(entry.budget) & asked.protected_as
+            if entry.settings.operations & asked.protected_as
         ]
 
     async def _confirm(self, asked: Asked, claims: list[Claim]) -> list[Claim]:

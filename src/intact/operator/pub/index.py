@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from intact.budget.pub.availability import is_available
 from intact.budget.pub.counts import Counts, Member
+from intact.budget.pub.settings import PubSettings, read_settings
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import OwnerReference, api_group
@@ -37,20 +38,29 @@ class Entry(BudgetEntry[PodUnavailableBudget]):
     unlabelled: dict[str, str] = field(default_factory=dict)
     """Pods without the group label: names by UID."""
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while this replica decides and stores: its gate and its recount need not collide."""
+    """Held while this process decides and stores: its gate and its recount need not collide."""
     turn: Turn = field(default_factory=Turn)
-    """Among the replicas."""
+    """Among the processes that write to the budget."""
+    settings: PubSettings = field(init=False)
+    group_key: str | None = field(init=False)
+    """The label by whose values it counts groups; None if it counts pods. As long as it stays, so
+    does this entry: other rules are counted anew."""
 
-    @property
-    def group_key(self) -> str | None:
+    def __post_init__(self) -> None:
         policy = self.budget.spec.pod_group_policy
-        return policy.group_label_key if policy else None
+        self.group_key = policy.group_label_key if policy else None
+        self.settings = read_settings(self.budget)
 
     def take(self, budget: PodUnavailableBudget) -> None:
         """Another reading of the budget: it counts if it is newer."""
         if self.is_older_than(budget):
             self.budget = budget
+            self.settings = read_settings(budget)
             self.turn.heard(budget.metadata.resource_version)
+
+
+def ignore_dirty(_key: Key) -> None:
+    """Marks nothing."""
 
 
 class PubIndex(Membership[Entry]):
@@ -58,8 +68,9 @@ class PubIndex(Membership[Entry]):
         self, pods: Store[Pod], budgets: Store[PodUnavailableBudget], workloads: Workloads
     ) -> None:
         super().__init__(pods)
-        self.on_dirty: Callable[[Key], None] = lambda _key: None
-        """Called when the counts of a budget, or what they stand for, have changed."""
+        self.on_dirty: Callable[[Key], None] = ignore_dirty
+        """Called when the counts of a budget, or what they stand for, have changed. Set while this
+        process leads: only the leader recounts."""
         self._workloads = workloads
         self._owners: dict[str, Owner] = {}
         self._gone: set[str] = set()

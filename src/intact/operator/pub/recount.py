@@ -160,7 +160,8 @@ class Recounter:
         """The versions that overdue pods have at the API server. The store may be behind by more
         than a record's lifetime: a watch can stand still for that long."""
         records, find = entry.budget.status.ledger.pods, self._finder(entry.key[0])
-        return await versions_now(self._client, overdue(records, find, self._now()))
+        late = overdue(records, find, self._now())
+        return await versions_now(self._client, late) if late else {}
 
     def _finder(self, namespace: str) -> Callable[[str], Pod | None]:
         return lambda name: self._pods.store.get(namespace, name)

@@ -7,9 +7,8 @@ from intact.budget.pub.settings import (
     PROTECT_OPERATIONS,
     PROTECT_TOTAL_REPLICAS,
     Enforcement,
-    enforcement,
-    protected_operations,
-    total_override,
+    PubSettings,
+    read_settings,
 )
 from intact.model.meta import ObjectMeta
 from intact.model.pub import PodUnavailableBudget
@@ -35,7 +34,7 @@ def annotated(**annotations: str) -> PodUnavailableBudget:
     ],
 )
 def test_an_annotation_names_the_protected_operations(value: str, operations: set[str]) -> None:
-    assert protected_operations(annotated(**{PROTECT_OPERATIONS: value})) == operations
+    assert read_settings(annotated(**{PROTECT_OPERATIONS: value})).operations == operations
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_an_annotation_names_the_protected_operations(value: str, operations: se
     [("0", 0), ("12", 12), ("", None), ("-1", None), ("x", None), ("1.5", None), ("٣", None)],
 )
 def test_an_annotation_overrides_the_total(value: str, total: int | None) -> None:
-    assert total_override(annotated(**{PROTECT_TOTAL_REPLICAS: value})) == total
+    assert read_settings(annotated(**{PROTECT_TOTAL_REPLICAS: value})).total == total
 
 
 @pytest.mark.parametrize(
@@ -57,11 +56,10 @@ def test_an_annotation_overrides_the_total(value: str, total: int | None) -> Non
     ],
 )
 def test_an_annotation_sets_the_enforcement(value: str, mode: Enforcement) -> None:
-    assert enforcement(annotated(**{ENFORCEMENT: value})) is mode
+    assert read_settings(annotated(**{ENFORCEMENT: value})).enforcement is mode
 
 
 def test_a_budget_without_annotations_has_the_defaults() -> None:
-    plain = annotated()
-    assert protected_operations(plain) == DEFAULT
-    assert total_override(plain) is None
-    assert enforcement(plain) is Enforcement.ENFORCE
+    assert read_settings(annotated()) == PubSettings(
+        operations=frozenset(DEFAULT), total=None, enforcement=Enforcement.ENFORCE
+    )

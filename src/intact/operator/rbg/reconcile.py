@@ -34,9 +34,9 @@ from intact.operator.rbg.apply import Applied, RbgApply
 from intact.operator.rbg.batch_repair import BatchRepair
 from intact.operator.rbg.cleanup import RbgCleanup
 from intact.operator.rbg.events import RbgEvents
+from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.facts import read_facts
-from intact.operator.rbg.memory import EvictedPods, WrittenGroups
 from intact.operator.rbg.reporting import RbgReporting
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg.revisions import RbgRevisions
@@ -77,9 +77,8 @@ class RbgReconciler:
         self._now = now
         self._leads = leads
         self._queue = queue
-        # The three that remember: what was written, and which pods were evicted.
+        # What this process remembers beside the stores: its own answers, and evicted pods.
         self._applier = Applier(client)
-        self._written = WrittenGroups(stores)
         self._evicted = EvictedPods()
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
@@ -87,7 +86,7 @@ class RbgReconciler:
         self._apply = RbgApply(stores, self._applier, self._events)
         self._cleanup = RbgCleanup(client, stores, self._events)
         self._batch_repair = BatchRepair(client, self._events)
-        self._reporting = RbgReporting(client, self._written, self._events, leads=leads)
+        self._reporting = RbgReporting(client, stores, self._events, leads=leads)
         for resource in WORKLOADS.values():
             stores.workloads[resource.kind].store.subscribe(self._forget(resource))
         stores.services.store.subscribe(self._forget(SERVICES))
@@ -126,7 +125,7 @@ class RbgReconciler:
     async def reconcile(self, key: Key) -> None:
         if not self._leads():
             return
-        group = self._written.newest(key)
+        group = self._stores.newest_group(key)
         if group is None or is_terminating(group):
             # The garbage collector deletes what it owns.
             await self._evictions.let_go(self._stores.pods_in(key))
@@ -153,7 +152,7 @@ class RbgReconciler:
             self._applier,
             group,
             {name: one.replicas for name, one in scaled.items()},
-            self._evicted.by_deployment(),
+            self._evicted.by_deployment,
             self._now(),
         )
         steps, blocked = self._next_steps(group, facts.roles)
@@ -195,7 +194,7 @@ class RbgReconciler:
             if one.changed is not None:
                 message = f"the scaling adapter sets role {role} to {one.replicas} replicas"
                 self._events.say(group, "Normal", "RoleScaled", message)
-                self._written.remember(one.changed)
+                self._stores.remember(one.changed)
                 return True
         return False
 

@@ -9,7 +9,7 @@ from intact.kube.resources import RBGS
 from intact.model.meta import Condition
 from intact.model.rbg import RbgStatus, RoleBasedGroup
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.memory import WrittenGroups
+from intact.operator.rbg.stores import RbgStores
 from intact.rollout.status import READY
 
 
@@ -17,14 +17,14 @@ class RbgReporting:
     def __init__(
         self,
         client: Client,
-        written: WrittenGroups,
+        stores: RbgStores,
         events: RbgEvents,
         *,
         leads: Callable[[], bool],
     ) -> None:
         self.writes = 0
         self._client = client
-        self._written = written
+        self._stores = stores
         self._events = events
         self._leads = leads
 
@@ -50,7 +50,7 @@ class RbgReporting:
         except NotFound:
             return
         self.writes += 1
-        self._written.remember(stored)
+        self._stores.remember(stored)
         ready = status.condition(READY)
         if ready is not None:  # a rollout has events of its own
             self._say_transition(group, ready)

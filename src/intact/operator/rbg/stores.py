@@ -7,7 +7,7 @@ from intact.kube.client import Client
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PODS, RBGS, SCALING_ADAPTERS, Resource
 from intact.kube.retry import Backoff
-from intact.kube.store import Key, Store
+from intact.kube.store import Key, Store, key_of
 from intact.model.meta import ObjectMeta
 from intact.model.pod import Pod, PodMeta
 from intact.model.pod_state import controller_uid
@@ -41,6 +41,7 @@ class RbgStores:
             return Reflector(client, resource, store, labels=label, backoff=backoff, rng=rng)
 
         self.groups: Reflector[RoleBasedGroup] = Reflector(client, RBGS, Store(), rng=rng)
+        self._written: dict[Key, RoleBasedGroup] = {}
         self.pods: Reflector[Pod] = follow(PODS)
         # The kind may be installed after a RoleBasedGroup needs it, which should not wait for long.
         soon = Backoff(first=0.5, most=5.0)
@@ -73,6 +74,22 @@ class RbgStores:
 
     def group(self, key: Key) -> RoleBasedGroup | None:
         return self.groups.store.get(*key)
+
+    def newest_group(self, key: Key) -> RoleBasedGroup | None:
+        """From the store, or as this process wrote it, if that is newer."""
+        seen, written = self.group(key), self._written.get(key)
+        if seen is None or written is None:
+            self._written.pop(key, None)
+            return seen
+        versions = int(seen.metadata.resource_version), int(written.metadata.resource_version)
+        if versions[0] >= versions[1] or seen.metadata.uid != written.metadata.uid:
+            del self._written[key]
+            return seen
+        return written
+
+    def remember(self, group: RoleBasedGroup) -> None:
+        """The API server's answer to a write, which the watch may not have brought yet."""
+        self._written[key_of(group)] = group
 
     def pods_in(self, key: Key) -> list[Pod]:
         """All pods of a RoleBasedGroup, which itself may be gone."""

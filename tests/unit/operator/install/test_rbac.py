@@ -1,4 +1,4 @@
-"""The rights of the operator. That they suffice is tested in tests/cluster/test_account.py."""
+"""The rights of the operator; that they suffice: tests/cluster/install/test_account.py."""
 
 from typing import Any
 

@@ -58,9 +58,9 @@ class Scene:
         self.client = Client(self.api.as_user("alice"), rng=random.Random(1))
         self.wire = Wire(self.api)
         self.leads = True
-        self.replica = self._replica()
+        self.controller = self._made()
 
-    def _replica(self) -> RbgController:
+    def _made(self) -> RbgController:
         return RbgController(
             Client(self.wire, rng=random.Random(2)),
             "replica",
@@ -168,27 +168,27 @@ class Scene:
     # What is sent
 
     def writes(self) -> list[str]:
-        """What the replica has written since it was asked last, but for events."""
+        """What the controller has written since it was asked last, but for events."""
         found = [f"{one.method} {one.path}" for one in self.wire.sent if _is_write(one)]
         self.wire.sent.clear()
         return found
 
     async def look_again(self) -> None:
         """Reconcile, as if something had changed."""
-        self.replica.reconciler.mark((NS, "llm"))
+        self.controller.reconciler.mark((NS, "llm"))
         await self.settle()
 
     async def restart(self) -> None:
         """Another process leads from now on."""
         await self._stop()
-        self.replica = self._replica()
+        self.controller = self._made()
         self.start()
         await self.settle()
 
     def start(self) -> None:
         self._tasks = [
-            asyncio.create_task(self.replica.run()),
-            asyncio.create_task(self.replica.lead()),
+            asyncio.create_task(self.controller.run()),
+            asyncio.create_task(self.controller.lead()),
         ]
 
     async def _stop(self) -> None:
@@ -210,7 +210,7 @@ def _is_write(request: Request) -> bool:
 
 @asynccontextmanager
 async def grouping() -> AsyncGenerator[Scene, None]:
-    """A scene whose replica runs and leads."""
+    """A scene whose controller runs and leads."""
     scene = Scene()
     await scene.client.create(NAMESPACES, {"metadata": {"name": NS}})
     scene.start()

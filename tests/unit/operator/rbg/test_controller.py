@@ -25,7 +25,7 @@ async def test_leader_worker_sets_are_watched_once_a_role_needs_them() -> None:
         sets = role("decode", leaderWorkerSet={"size": 2}, **kind("LeaderWorkerSet"))
         await scene.make({**group("other", sets), "metadata": {"name": "other"}})
         assert asked_for_sets(scene)
-        assert scene.replica.stores.leader_worker_sets in scene.replica.reflectors
+        assert scene.controller.stores.leader_worker_sets in scene.controller.reflectors
 
 
 @simulated
@@ -36,7 +36,7 @@ async def test_only_the_leader_reconciles() -> None:
         await asyncio.gather(leading, return_exceptions=True)
         await scene.make(two_roles())
         assert scene.writes() == []
-        assert scene.replica.queue.adds == 0
+        assert scene.controller.queue.adds == 0
 
 
 @simulated

@@ -8,8 +8,8 @@ import pytest
 from intact.kube.client import Client
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.model.pod import Pod
+from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions, let_go
-from intact.operator.rbg.memory import EvictedPods
 from intact.rollout.names import HELD, REVISION
 from intact.rollout.orders import Eviction
 from intact.sandbox import MemoryApi, Rule, wall_clock
@@ -104,7 +104,7 @@ async def test_a_deployment_remembers_the_pods_that_went(refused: bool, remember
         scene.refuse("a")
     eviction = scene.eviction("a", deployment="uid")
     await scene.evictions.evict([eviction], {"prefill"})
-    pods = scene.evicted.by_deployment()["uid"]
+    pods = scene.evicted.by_deployment["uid"]
     assert (eviction.pod.metadata.uid in pods) is remembered
     assert ("a" in scene.there()) is refused, "it is not held: it comes back in any case"
 
@@ -116,7 +116,7 @@ async def test_a_remembered_pod_stays_remembered_if_its_budget_refuses_it_later(
     scene.evicted.add("uid", eviction.pod.metadata.uid)
     scene.refuse("a")
     await scene.evictions.evict([eviction], {"prefill"})
-    assert scene.evicted.by_deployment() == {"uid": {eviction.pod.metadata.uid}}
+    assert scene.evicted.by_deployment == {"uid": {eviction.pod.metadata.uid}}
 
 
 @simulated

@@ -15,7 +15,7 @@ def read(
     scene: Scene, wanted: dict[str, int] = WANTED, evicted: dict[str, frozenset[str]] | None = None
 ) -> RbgFacts:
     found: RoleBasedGroup = scene.group()
-    stores, applier = scene.replica.stores, Applier(scene.client)
+    stores, applier = scene.controller.stores, Applier(scene.client)
     return read_facts(stores, applier, found, wanted, evicted or {}, scene.clock())
 
 

@@ -69,14 +69,14 @@ async def test_at_rest_nothing_is_written() -> None:
         await play_all(scene)
         assert scene.condition("Ready")[0] == "True"
         assert scene.writes() != []
-        before = scene.replica.reconciler.writes
+        before = scene.controller.reconciler.writes
         await scene.look_again()
         await scene.client.patch(
             PODS, {"metadata": {"annotations": {"note": "seen"}}}, "llm-prefill-0", NS
         )
         await scene.settle(60)
         assert scene.writes() == []
-        assert scene.replica.reconciler.writes == before
+        assert scene.controller.reconciler.writes == before
 
 
 @simulated

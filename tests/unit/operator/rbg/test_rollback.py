@@ -56,7 +56,7 @@ async def test_a_revision_that_is_gone_cannot_be_restored() -> None:
 async def test_a_stalled_rollout_tells_where_it_goes_or_why_it_cannot() -> None:
     async with grouping() as scene:
         first = await updated(scene)
-        events = scene.replica.reconciler._events
+        events = scene.controller.reconciler._events
         assert await roll_back_stalled(scene.client, events, scene.group(), "llm-gone")
         assert not await roll_back_stalled(scene.client, events, scene.group(), first)
         await scene.settle()

@@ -1,6 +1,6 @@
 """The CEL conditions: those that are sent, well-formed, and guarded against absent fields.
 
-What they mean is tested on a real API server, in tests/cluster/test_registration.py.
+What they mean is tested on a real API server, in tests/cluster/install/test_registration.py.
 """
 
 import re

@@ -22,8 +22,8 @@ from intact.kube.resources import Resource
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
 from intact.model.status import Status
+from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions
-from intact.operator.rbg.memory import EvictedPods
 from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import role_revision_label
 from intact.rollout.orders import WorkloadOrder
@@ -219,7 +219,7 @@ class World:
         self.evictions = RbgEvictions(cast("Client", self), self.evicted)
 
     def facts(self) -> RoleFacts:
-        evicted = self.evicted.by_deployment()
+        evicted = self.evicted.by_deployment
         workloads = [
             WorkloadFacts(
                 name=one.name,

@@ -3,7 +3,7 @@
 Kept up to date by the handlers of the stores: a pod event costs the same however many pods and
 budgets there are, and nothing is matched again while a pod's labels stay. Pods of all phases are
 members, and every budget that selects a pod is told of it, before and after a change of labels.
-Every replica keeps this index: webhooks ask it, and the leader recounts from it.
+Every process keeps this index: the webhooks ask it, and the leader recounts from it.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class Entry(BudgetEntry[PodDisruptionBudget]):
 
 
 MakeTally = Callable[[PodDisruptionBudget], Tally | None]
-"""None for a budget that is somebody else's."""
+"""None for a budget that another controller counts."""
 
 
 class PdbIndex(Membership[Entry]):

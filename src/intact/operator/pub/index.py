@@ -1,8 +1,8 @@
 """PodUnavailableBudgets by the pods that they cover, with the live counts of each.
 
 Everything here is kept up to date by the handlers of the stores: a pod event costs the same however
-many pods and budgets there are. Every replica of the operator keeps this index: the gate asks it,
-and the leader recounts from it.
+many pods and budgets there are. Every process keeps this index: the gate asks it, and the leader
+recounts from it.
 """
 
 import asyncio
@@ -164,8 +164,8 @@ class PubIndex(Membership[Entry]):
         return nearest
 
     def owner_uids(self, entry: Entry) -> list[str]:
-        """All owners whose scale counts for a budget, also those without pods; empty for pods that
-        nobody owns."""
+        """The UIDs of all owners whose scale counts for a budget, also of those without pods. An
+        empty UID stands for pods without an owner."""
         counted = entry.counts.owners
         waiting = [uid for uid in entry.template_owners if uid not in counted]
         if not waiting:
@@ -190,8 +190,8 @@ class PubIndex(Membership[Entry]):
         return Chain((itself, *self._workloads.chain(workload).owners))
 
     def _prune(self) -> None:
-        """Now and then forget the owners that nobody counts any more: they come with every
-        rollout."""
+        """Now and then forget the owners that no budget counts any more: every rollout brings new
+        ones."""
         if len(self._owners) < self._prune_at:
             return
         used = {uid for entry in self.entries.values() for uid in self.owner_uids(entry)}

@@ -20,7 +20,7 @@ from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.expected_pods import NotCounted, expected_pods
-from intact.operator.pdb.index import Entry, PdbIndex
+from intact.operator.pdb.index import PdbEntry, PdbIndex
 from intact.operator.pdb.status_writer import StatusWriter
 from intact.operator.watch.owners import Workloads
 
@@ -62,7 +62,7 @@ class Disruption:
 
         await self._writer.retry_conflicts(key, attempt, self._index.update)
 
-    async def _recount(self, entry: Entry, counts: PodCounts) -> None:
+    async def _recount(self, entry: PdbEntry, counts: PodCounts) -> None:
         try:
             expected = await self._expected(entry, counts)
             # From here to the write nothing is awaited: one moment of the store is counted.
@@ -76,7 +76,7 @@ class Disruption:
             status = fail_safe(entry.budget, str(problem), self._now())
         await self._write(entry.budget, status)
 
-    async def _expected(self, entry: Entry, counts: PodCounts) -> int:
+    async def _expected(self, entry: PdbEntry, counts: PodCounts) -> int:
         spec = entry.budget.spec
         if spec.selector is not None and (problems := check_selector(spec.selector)):
             path, text = problems[0]
@@ -85,7 +85,7 @@ class Disruption:
             return await expected_pods(counts, entry.key[0], self._workloads, self._pods)
         return counts.pods if spec.min_available is not None else 0
 
-    def _count(self, entry: Entry, counts: PodCounts, expected: int) -> PdbStatus:
+    def _count(self, entry: PdbEntry, counts: PodCounts, expected: int) -> PdbStatus:
         budget, now = entry.budget, self._now()
         disrupted = look_again(
             budget.status.disrupted_pods, lambda name: self._evicted(entry, name), now
@@ -110,7 +110,7 @@ class Disruption:
             self._queue.add_after(entry.key, wait + _MARGIN)
         return status
 
-    def _evicted(self, entry: Entry, name: str) -> Pod | None:
+    def _evicted(self, entry: PdbEntry, name: str) -> Pod | None:
         """The pod that an entry of disruptedPods means: a re-created pod is another one."""
         pod = self._pods.get(entry.key[0], name)
         known = entry.evicted.get(name)

@@ -27,7 +27,7 @@ from intact.model.pod_state import is_terminating
 from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.gate_probe import GateProbe
 from intact.operator.pdb.group_sources import GroupSources
-from intact.operator.pdb.index import Entry, PdbIndex
+from intact.operator.pdb.index import PdbEntry, PdbIndex
 from intact.operator.pdb.status_writer import StatusWriter
 from intact.operator.watch.freshness import Behind, versions_now
 from intact.operator.watch.owners import Workloads
@@ -85,7 +85,7 @@ class GroupRecount:
         if entry is not None and rules_of(found) == rules_of(entry.budget):
             self._index.update(found)
 
-    async def _recount(self, entry: Entry, counts: GroupCounts) -> None:
+    async def _recount(self, entry: PdbEntry, counts: GroupCounts) -> None:
         namespace = entry.key[0]
 
         def find(name: str) -> Pod | None:

@@ -45,7 +45,7 @@ class Evicted:
 
 
 @dataclass(slots=True)
-class Entry(BudgetEntry[PodDisruptionBudget]):
+class PdbEntry(BudgetEntry[PodDisruptionBudget]):
     """One budget with its live tally."""
 
     tally: Tally
@@ -56,7 +56,7 @@ MakeTally = Callable[[PodDisruptionBudget], Tally | None]
 """None for a budget that another controller counts."""
 
 
-class PdbIndex(Membership[Entry]):
+class PdbIndex(Membership[PdbEntry]):
     def __init__(
         self,
         pods: Store[Pod],
@@ -141,7 +141,7 @@ class PdbIndex(Membership[Entry]):
             self._adopt(new)
         self.mark(key_of(new or old))  # type: ignore[arg-type]
 
-    def _note_evicted(self, entry: Entry) -> None:
+    def _note_evicted(self, entry: PdbEntry) -> None:
         if not entry.evicted and not entry.budget.status.disrupted_pods:
             return
         namespace = entry.key[0]
@@ -157,7 +157,7 @@ class PdbIndex(Membership[Entry]):
         tally = self._make_tally(budget)
         if tally is None:
             return
-        entry = Entry(budget, tally)
+        entry = PdbEntry(budget, tally)
         self.add(entry, selector_of(budget))
         self._note_evicted(entry)
         for pod in self.selected(entry.key):

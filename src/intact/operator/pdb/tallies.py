@@ -8,7 +8,7 @@ from intact.budget.pdb.pod_counts import PodCounts
 from intact.budget.pdb.scope import counts_pods
 from intact.model.pdb import PodDisruptionBudget
 from intact.operator.pdb.group_sources import GroupSources
-from intact.operator.pdb.index import Entry, PdbIndex, Tally
+from intact.operator.pdb.index import PdbEntry, PdbIndex, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Tallies:
         return PodCounts() if self.disruption else None
 
 
-def counting_groups(index: PdbIndex) -> list[tuple[Entry, GroupCounts]]:
+def counting_groups(index: PdbIndex) -> list[tuple[PdbEntry, GroupCounts]]:
     """All budgets that count groups, with their counts."""
     return [
         (entry, entry.tally)

@@ -17,7 +17,7 @@ from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.store import Key
 from intact.model.pub import PodUnavailableBudget, PubStatus
-from intact.operator.pub.index import Entry, PubIndex
+from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.pub.status import read_again, store_status
 
 _ATTEMPTS = 20
@@ -49,7 +49,7 @@ class Commits:
         self._waiting: dict[Key, list[_Waiting]] = {}
         self._workers: dict[Key, asyncio.Task[None]] = {}
 
-    def preview(self, entry: Entry, subject: Subject, operation: Operation) -> Decision:
+    def preview(self, entry: PubEntry, subject: Subject, operation: Operation) -> Decision:
         """What the answer would be now, with nothing stored."""
         return self._decide(entry, entry.budget, subject, operation)
 
@@ -59,7 +59,9 @@ class Commits:
         self._wait(key, [_Waiting(subject, operation, answer)])
         return await answer
 
-    async def store_with(self, entry: Entry, base: PodUnavailableBudget, status: PubStatus) -> None:
+    async def store_with(
+        self, entry: PubEntry, base: PodUnavailableBudget, status: PubStatus
+    ) -> None:
         """Store a recount, and in the same write all admissions that wait for the budget. The
         caller holds `entry.writing`."""
         batch = self._waiting.pop(entry.key, [])
@@ -135,7 +137,7 @@ class Commits:
         return [_contended(key)] * len(batch)
 
     async def _write(
-        self, entry: Entry, base: PodUnavailableBudget, status: PubStatus, batch: list[_Waiting]
+        self, entry: PubEntry, base: PodUnavailableBudget, status: PubStatus, batch: list[_Waiting]
     ) -> list[Decision]:
         """Decide on this status, and store the result if it is not the status of `base`."""
         budget = msgspec.structs.replace(base, status=status)
@@ -153,7 +155,7 @@ class Commits:
         return decisions
 
     def _decide(
-        self, entry: Entry, budget: PodUnavailableBudget, subject: Subject, operation: Operation
+        self, entry: PubEntry, budget: PodUnavailableBudget, subject: Subject, operation: Operation
     ) -> Decision:
         counted = entry.counts.ledger
         unknown = [uid for uid in budget.status.ledger.pods if uid not in counted]

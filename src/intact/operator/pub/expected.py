@@ -8,7 +8,7 @@ from intact.kube.errors import Forbidden, KubeError, NotFound
 from intact.model.meta import api_group
 from intact.model.pod_state import is_terminating
 from intact.model.workload import Workload
-from intact.operator.pub.index import Entry, PubIndex
+from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.watch.kinds import GroupKind, scales_in_groups
 from intact.operator.watch.owners import Workloads
 
@@ -47,7 +47,7 @@ class ExpectedUnits:
         self._index = index
         self._workloads = workloads
 
-    async def of(self, entry: Entry) -> tuple[Expectation, Learned]:
+    async def of(self, entry: PubEntry) -> tuple[Expectation, Learned]:
         """Asks the API server only for scales that are not known yet, and for owners that are not
         in their store."""
         tally = _Tally(counts_groups=entry.group_key is not None)
@@ -72,7 +72,7 @@ class ExpectedUnits:
         )
         return expectation, Learned(tuple(tally.gone), tuple(tally.idle), tuple(tally.busy))
 
-    def _owners(self, entry: Entry) -> list[str]:
+    def _owners(self, entry: PubEntry) -> list[str]:
         owners = self._index.owner_uids(entry)
         target = entry.budget.spec.target_ref
         if target is not None:  # it counts also while it has no pods
@@ -83,7 +83,7 @@ class ExpectedUnits:
                 owners.append(found.metadata.uid)
         return owners
 
-    async def _ask(self, entry: Entry, uid: str) -> _Answer:
+    async def _ask(self, entry: PubEntry, uid: str) -> _Answer:
         if found := self._workloads.by_uid(uid):
             return await self._answer_of(*found)
         return await self._look_up(entry, uid)
@@ -94,7 +94,7 @@ class ExpectedUnits:
         wanted = await self._workloads.replicas(kind, workload)
         return _Answer(wanted=wanted, in_groups=scales_in_groups(kind))
 
-    async def _look_up(self, entry: Entry, uid: str) -> _Answer:
+    async def _look_up(self, entry: PubEntry, uid: str) -> _Answer:
         """Of an owner that is not in its store: it is newer than the store, or gone."""
         owner = self._index.owner(uid)
         reflector = self._workloads.reflectors.get(owner.group_kind) if owner else None
@@ -156,7 +156,7 @@ class _Tally:
             self.pods += present if wanted else 0  # it does not say how many pods a group has
 
 
-def _total(entry: Entry, tally: _Tally) -> int | None:
+def _total(entry: PubEntry, tally: _Tally) -> int | None:
     if entry.settings.total is not None:
         return entry.settings.total
     if entry.group_key is None:
@@ -166,6 +166,6 @@ def _total(entry: Entry, tally: _Tally) -> int | None:
     return None
 
 
-def _groups(entry: Entry, tally: _Tally) -> int:
+def _groups(entry: PubEntry, tally: _Tally) -> int:
     """The groups that owners want, and the pods that are units of their own."""
     return tally.groups + entry.counts.single_present

@@ -28,7 +28,7 @@ from intact.model.pod import Pod, ResizablePod
 from intact.model.pod_state import is_gone, is_terminating
 from intact.model.pub import ContainerMark
 from intact.operator.pub.commits import Commits
-from intact.operator.pub.index import Entry, PubIndex
+from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.watch.owners import Chain, Workloads
 from intact.operator.webhook import probe
 from intact.operator.webhook.responses import ALLOWED, PROBED, denied
@@ -62,16 +62,16 @@ class Asked:
 class Claim:
     """What a request asks of one budget."""
 
-    entry: Entry
+    entry: PubEntry
     subject: Subject
     mode: Enforcement
 
 
-Observe = Callable[[Asked, Entry, Decision, Enforcement], None]
+Observe = Callable[[Asked, PubEntry, Decision, Enforcement], None]
 """Called with each decision of each budget."""
 
 
-def ignore(_asked: Asked, _entry: Entry, _decision: Decision, _mode: Enforcement) -> None:
+def ignore(_asked: Asked, _entry: PubEntry, _decision: Decision, _mode: Enforcement) -> None:
     """Observes nothing."""
 
 
@@ -227,7 +227,7 @@ class Gate:
             return chain
         return await self._workloads.complete(pod)
 
-    def _tell(self, asked: Asked, entry: Entry, decision: Decision, mode: Enforcement) -> None:
+    def _tell(self, asked: Asked, entry: PubEntry, decision: Decision, mode: Enforcement) -> None:
         """Say why, in events on the budget and on the pod. Only the log names the user."""
         pod, budget = asked.pod.metadata, entry.budget.metadata
         verb = "denied" if mode is Enforcement.ENFORCE else f"would deny ({mode})"
@@ -271,7 +271,7 @@ _RESIZED = msgspec.json.Decoder(ResizablePod)
 _EVICTION = msgspec.json.Decoder(_Eviction)
 
 
-def _subject(asked: Asked, entry: Entry, chain: Chain) -> Subject:
+def _subject(asked: Asked, entry: PubEntry, chain: Chain) -> Subject:
     pod = asked.pod
     key = entry.group_key
     return Subject(

@@ -29,7 +29,7 @@ _REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 
 
 @dataclass(slots=True)
-class Entry(BudgetEntry[PodUnavailableBudget]):
+class PubEntry(BudgetEntry[PodUnavailableBudget]):
     """One budget with its live counts."""
 
     counts: Counts
@@ -63,7 +63,7 @@ def ignore_dirty(_key: Key) -> None:
     """Marks nothing."""
 
 
-class PubIndex(Membership[Entry]):
+class PubIndex(Membership[PubEntry]):
     def __init__(
         self, pods: Store[Pod], budgets: Store[PodUnavailableBudget], workloads: Workloads
     ) -> None:
@@ -99,7 +99,7 @@ class PubIndex(Membership[Entry]):
         for key in match.keys:
             self._put(self.entries[key], pod, chain)
 
-    def _put(self, entry: Entry, pod: Pod, chain: Chain) -> None:
+    def _put(self, entry: PubEntry, pod: Pod, chain: Chain) -> None:
         uid = pod.metadata.uid
         owner = self.scale_owner(entry, chain)
         if owner is not None and owner.uid not in self._owners:
@@ -123,7 +123,7 @@ class PubIndex(Membership[Entry]):
         if entry.counts.put(uid, member) or uid in entry.counts.ledger:
             self.on_dirty(entry.key)
 
-    def _remove(self, entry: Entry, uid: str) -> None:
+    def _remove(self, entry: PubEntry, uid: str) -> None:
         entry.unlabelled.pop(uid, None)
         entry.counts.remove(uid)
         self.on_dirty(entry.key)
@@ -143,7 +143,7 @@ class PubIndex(Membership[Entry]):
         for workload in self._workloads.owned_by(uid):
             self._recount_owned(workload.metadata.uid, levels - 1)
 
-    def scale_owner(self, entry: Entry, chain: Chain) -> Owner | None:
+    def scale_owner(self, entry: PubEntry, chain: Chain) -> Owner | None:
         """The owner whose scale says how many units of this pod's kind there should be."""
         if entry.group_key is not None:
             for owner in chain.owners:
@@ -163,7 +163,7 @@ class PubIndex(Membership[Entry]):
                 return above
         return nearest
 
-    def owner_uids(self, entry: Entry) -> list[str]:
+    def owner_uids(self, entry: PubEntry) -> list[str]:
         """The UIDs of all owners whose scale counts for a budget, also of those without pods. An
         empty UID stands for pods without an owner."""
         counted = entry.counts.owners
@@ -243,7 +243,7 @@ class PubIndex(Membership[Entry]):
         self.on_dirty(key_of(new or old))  # type: ignore[arg-type]
 
     def _adopt(self, budget: PodUnavailableBudget) -> None:
-        entry = Entry(budget, Counts(need_of(budget.spec)))
+        entry = PubEntry(budget, Counts(need_of(budget.spec)))
         entry.counts.set_ledger(budget.status.ledger.pods)
         if budget.spec.target_ref is not None:
             self._adopt_target(entry, budget.spec.target_ref)
@@ -252,7 +252,7 @@ class PubIndex(Membership[Entry]):
         else:
             self.add(entry, None)
 
-    def _adopt_target(self, entry: Entry, reference: TargetReference) -> None:
+    def _adopt_target(self, entry: PubEntry, reference: TargetReference) -> None:
         target, namespace = _target(reference), entry.key[0]
         self.add(entry, target)
         self._workloads.learn(target.group, target.kind, reference.api_version)
@@ -265,7 +265,7 @@ class PubIndex(Membership[Entry]):
             if not is_finished(pod):
                 self._count(pod)
 
-    def _adopt_selector(self, entry: Entry, selector: Selector) -> None:
+    def _adopt_selector(self, entry: PubEntry, selector: Selector) -> None:
         self.add(entry, selector)
         for kind, workload in self._workloads.in_namespace(entry.key[0]):
             if self._stands_alone(kind, workload) and selector.selects(_template(workload)):
@@ -297,7 +297,7 @@ class PubIndex(Membership[Entry]):
                     self._recount_members(entry, uid)
                 self.on_dirty(key)
 
-    def _recount_members(self, entry: Entry, owner: str) -> None:
+    def _recount_members(self, entry: PubEntry, owner: str) -> None:
         """The owner's wish has changed, and with it whether its pods count."""
         for uid in entry.counts.uids_of(owner):
             for pod in self._pods.by_index("uid", uid):
@@ -366,7 +366,7 @@ def _wants_none(workload: Workload | None) -> bool:
     return is_terminating(workload) or workload.spec.replicas == 0
 
 
-def _targets(entry: Entry, kind: GroupKind) -> bool:
+def _targets(entry: PubEntry, kind: GroupKind) -> bool:
     target = target_of(entry.budget.spec)
     return target is not None and (target.group, target.kind) == kind
 

@@ -34,7 +34,7 @@ from intact.model.pod import Pod
 from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
 from intact.operator.pub.commits import Commits
 from intact.operator.pub.expected import ExpectedUnits, Learned
-from intact.operator.pub.index import Entry, PubIndex
+from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.pub.status import read_again
 from intact.operator.watch.freshness import Behind, versions_now
 
@@ -91,7 +91,7 @@ class Recounter:
         except NotFound:
             return
 
-    async def _count(self, entry: Entry) -> None:
+    async def _count(self, entry: PubEntry) -> None:
         expectation, learned = await self._expected.of(entry)
         self._take_in(learned)
         versions = await self._read_overdue(entry)
@@ -117,7 +117,7 @@ class Recounter:
             self._index.set_idle(uid, False)
 
     async def _write(
-        self, entry: Entry, expectation: Expectation, versions: Mapping[str, str]
+        self, entry: PubEntry, expectation: Expectation, versions: Mapping[str, str]
     ) -> None:
         # Nothing is awaited up to the write: the counts are of one moment of the store.
         budget, now, seen = entry.budget, self._now(), self._pods.version
@@ -156,7 +156,7 @@ class Recounter:
         for name in stayed:
             self._report_not_deleted(budget, name)
 
-    async def _read_overdue(self, entry: Entry) -> dict[str, str]:
+    async def _read_overdue(self, entry: PubEntry) -> dict[str, str]:
         """The versions that overdue pods have at the API server. The store may be behind by more
         than a record's lifetime: a watch can stand still for that long."""
         records, find = entry.budget.status.ledger.pods, self._finder(entry.key[0])
@@ -166,7 +166,7 @@ class Recounter:
     def _finder(self, namespace: str) -> Callable[[str], Pod | None]:
         return lambda name: self._pods.store.get(namespace, name)
 
-    def _conditions(self, entry: Entry, problem: str) -> list[Condition]:
+    def _conditions(self, entry: PubEntry, problem: str) -> list[Condition]:
         namespace = entry.key[0]
         found = [conditions.working(self._is_gated(namespace), problem)]
         key, counts = entry.group_key, entry.counts

@@ -4,11 +4,11 @@ from intact.budget.pub.ledger import with_shown_pods
 from intact.kube.client import Client
 from intact.kube.resources import PUBS
 from intact.model.pub import PodUnavailableBudget, PubStatus
-from intact.operator.pub.index import Entry
+from intact.operator.pub.index import PubEntry
 
 
 async def store_status(
-    client: Client, entry: Entry, base: PodUnavailableBudget, status: PubStatus
+    client: Client, entry: PubEntry, base: PodUnavailableBudget, status: PubStatus
 ) -> None:
     """A compare-and-swap: it raises Conflict unless the stored version is still that of `base`."""
     meta = base.metadata
@@ -21,7 +21,7 @@ async def store_status(
     entry.take(stored)
 
 
-async def read_again(client: Client, entry: Entry) -> None:
+async def read_again(client: Client, entry: PubEntry) -> None:
     """After a conflict. The entry does not take a budget whose rules have changed meanwhile: new
     rules count only from when the index has heard of them."""
     meta = entry.budget.metadata

@@ -8,14 +8,14 @@ import pytest
 from intact.budget.pub.ledger import Operation, make_record
 from intact.kube.errors import Conflict
 from intact.model.pub import Ledger
-from intact.operator.pub.index import Entry
+from intact.operator.pub.index import PubEntry
 from intact.operator.pub.status import read_again, store_status
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import BUDGETS, NS, Scene, running
 from tests.unit.operator.pub.test_gate import three
 
 
-async def counted(scene: Scene) -> Entry:
+async def counted(scene: Scene) -> PubEntry:
     """A budget that no recount writes to any more."""
     await three(scene)
     scene.leader = -1

@@ -6,6 +6,7 @@ import re
 IntOrPercent = int | str
 MOST_REPLICAS = 2**31 - 1
 """The largest number that the API takes for replicas."""
+_MOST_DIGITS = len(str(MOST_REPLICAS))
 _PERCENT = re.compile(r"(100|[1-9]?[0-9])%")
 
 
@@ -33,9 +34,10 @@ def divide_up(number: int, by: int) -> int:
 
 def parse_count(text: str) -> int | None:
     """A number of replicas, written in digits; None if the text is anything else."""
-    if not (text.isascii() and text.isdigit()):
+    digits = text.lstrip("0") or text[:1]
+    if not (text.isascii() and text.isdigit()) or len(digits) > _MOST_DIGITS:
         return None
-    count = int(text)
+    count = int(digits)
     return count if count <= MOST_REPLICAS else None
 
 

@@ -9,11 +9,11 @@ class ApiResource(View):
     name: str
     kind: str = ""
     namespaced: bool = False
-    verbs: list[str] = []
+    verbs: list[str] | None = []
 
     @property
     def can_be_followed(self) -> bool:
-        return "list" in self.verbs and "watch" in self.verbs
+        return {"list", "watch"} <= set(self.verbs or ())
 
 
 class ApiResourceList(View):

@@ -73,7 +73,7 @@ def read_ledger(text: object) -> Ledger:
         return Ledger()
     try:
         return _LEDGER.decode(text) if isinstance(text, str) else UNREADABLE
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # nested too deeply to be read
         return UNREADABLE
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from intact.model.pod import Pod
-from intact.model.pod_state import is_ready
+from intact.model.pod_state import is_ready, is_terminating
 from intact.model.rbg import LEADER_WORKER_SET, Role
 from intact.model.role_workload import RoleWorkload
 from intact.rollout.names import role_revision_label
@@ -85,13 +85,16 @@ class RoleFacts:
 
     def with_answer(self, answer: RoleWorkload) -> "RoleFacts":
         """After the API server has answered a write of one of its workloads. A workload that was
-        just created stays unknown until the store has it."""
-        workloads = [
-            workload_facts(self.role, answer, one.evicted)
-            if one.uid == answer.metadata.uid
-            else one
-            for one in self.workloads
-        ]
+        just created stays unknown until the store has it; one in the place of another that was
+        deleted meanwhile has nothing of it."""
+        workloads = []
+        for one in self.workloads:
+            if one.name != answer.metadata.name:
+                workloads.append(one)
+            elif not is_terminating(answer):
+                same = one.uid == answer.metadata.uid
+                evicted = one.evicted if same else frozenset()
+                workloads.append(workload_facts(self.role, answer, evicted))
         return replace(self, workloads=workloads)
 
     def is_updated(self, pod: Pod) -> bool:

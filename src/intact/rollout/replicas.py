@@ -67,7 +67,13 @@ def number_in_name(name: str) -> int | None:
 
 
 def ordinal_of(labels: Mapping[str, str], name: str) -> int | None:
-    """The ordinal of a StatefulSet's pod, or the index of a pod's replica in its LeaderWorkerSet.
-    While a pod is being created, it may have its ordinal only in its name."""
-    index = labels.get(GROUP_INDEX) or labels.get(POD_INDEX)
+    """The ordinal of a StatefulSet's pod. While the pod is being created, it may have it only in
+    its name."""
+    index = labels.get(POD_INDEX)
     return parse_count(index) if index else number_in_name(name)
+
+
+def replica_index(labels: Mapping[str, str], name: str) -> int | None:
+    """The index of a pod's replica in its LeaderWorkerSet, or the ordinal of a StatefulSet's."""
+    index = labels.get(GROUP_INDEX)
+    return parse_count(index) if index else ordinal_of(labels, name)

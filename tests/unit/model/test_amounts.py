@@ -108,6 +108,8 @@ def test_what_may_be_missing_and_what_must_stay_make_the_total(percent: int, tot
         ("3", 3),
         ("2147483647", 2147483647),
         ("2147483648", None),
+        ("0" * 5000 + "7", 7),
+        ("9" * 5000, None),
         ("-1", None),
         ("3.0", None),
         ("", None),

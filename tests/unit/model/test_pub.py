@@ -75,7 +75,10 @@ def test_a_ledger_is_stored_under_the_names_of_kubernetes() -> None:
     assert text["pods"]["uid"]["resourceVersion"] == "7"
 
 
-@pytest.mark.parametrize("text", ["{", "unwritten", "[]", "null", '{"pods": []}', '{"seen": 7}'])
+NO_LEDGERS = ["{", "unwritten", "[]", "null", '{"pods": []}', '{"seen": 7}']
+
+
+@pytest.mark.parametrize("text", [*NO_LEDGERS, '{"x": ' + "[" * 5000])
 def test_a_text_that_is_no_ledger_is_unreadable(text: str) -> None:
     assert read_ledger(text) is UNREADABLE
 

@@ -122,3 +122,19 @@ def test_an_answer_replaces_the_workload_and_keeps_its_evicted_pods() -> None:
         stateful_set(1, 0), metadata=ObjectMeta(name="llm-prefill-b", uid="another")
     )
     assert facts.with_answer(created) == facts
+
+
+def test_a_workload_in_the_place_of_another_has_nothing_of_it() -> None:
+    facts = prefill()
+    live = replace(facts.workloads[0], observed=True, evicted=frozenset({"x"}))
+    facts = replace(facts, workloads=[live])
+    anew = msgspec.structs.replace(
+        stateful_set(1, 0), metadata=ObjectMeta(name=live.name, uid="another", generation=1)
+    )
+    [found] = facts.with_answer(anew).workloads
+    assert (found.uid, found.observed, found.evicted) == ("another", False, frozenset())
+    going = msgspec.structs.replace(
+        stateful_set(3, 3),
+        metadata=ObjectMeta(name=live.name, uid=live.uid, deletion_timestamp="now"),
+    )
+    assert facts.with_answer(going).workloads == []

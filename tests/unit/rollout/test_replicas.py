@@ -11,6 +11,7 @@ from intact.rollout.replicas import (
     number_in_name,
     ordinal_of,
     ready_for,
+    replica_index,
     replicas,
 )
 from tests.support.rbg_objects import kind, role
@@ -55,7 +56,7 @@ def test_a_pod_that_is_not_ready_has_been_so_for_no_time() -> None:
     [
         pytest.param({POD_INDEX: "3"}, "llm-prefill-7", 3, id="label of a StatefulSet"),
         pytest.param({}, "llm-prefill-7", 7, id="name"),
-        pytest.param({GROUP_INDEX: "2", POD_INDEX: "1"}, "llm-2-1", 2, id="LeaderWorkerSet"),
+        pytest.param({GROUP_INDEX: "2", POD_INDEX: "1"}, "llm-2-1", 1, id="another kind's label"),
         pytest.param({POD_INDEX: "x"}, "llm-prefill-7", None, id="no number"),
         pytest.param({}, "llm-prefill", None, id="no ordinal"),
         pytest.param({}, "llm-²", None, id="a digit that is no number"),
@@ -63,6 +64,16 @@ def test_a_pod_that_is_not_ready_has_been_so_for_no_time() -> None:
 )
 def test_ordinals(labels: dict[str, str], name: str, expected: int | None) -> None:
     assert ordinal_of(labels, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [({GROUP_INDEX: "2", POD_INDEX: "1"}, 2), ({POD_INDEX: "1"}, 1), ({}, 7)],
+)
+def test_the_replica_of_a_leader_worker_set_is_known_by_its_own_label(
+    labels: dict[str, str], expected: int
+) -> None:
+    assert replica_index(labels, "llm-7") == expected
 
 
 def test_the_number_in_a_name() -> None:

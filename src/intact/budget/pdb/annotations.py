@@ -39,7 +39,7 @@ def read_ledger(budget: PodDisruptionBudget) -> GroupLedger | None:
     """None if the budget has none, or the annotation holds anything else."""
     try:
         return _LEDGER.decode(budget.metadata.annotations.get(LEDGER, ""))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # nested too deeply to be read
         return None
 
 

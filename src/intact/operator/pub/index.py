@@ -16,7 +16,7 @@ from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
-from intact.model.pod_state import controller_of, is_finished, is_terminating
+from intact.model.pod_state import Owned, controller_of, is_finished, is_terminating
 from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
 from intact.model.workload import Workload
 from intact.operator.pub.write_turns import Turn
@@ -54,8 +54,8 @@ class PubEntry(BudgetEntry[PodUnavailableBudget]):
     def take(self, budget: PodUnavailableBudget) -> None:
         """Another reading of the budget: it counts if it is newer."""
         if self.is_older_than(budget):
-            self.budget = budget
             self.settings = read_settings(budget)
+            self.budget = budget
             self.turn.heard(budget.metadata.resource_version)
 
 
@@ -88,7 +88,8 @@ class PubIndex(Membership[PubEntry]):
         elif self.has_budgets(pod.metadata.namespace):
             self._count(new)
         # A leader pod is above the workers of its group: they hang on it.
-        if (old is None) != (new is None) and self.has_budgets(pod.metadata.namespace):
+        moved = old is None or new is None or _owners(old) != _owners(new)
+        if moved and self.has_budgets(pod.metadata.namespace):
             self._recount_owned(pod.metadata.uid)
 
     def _count(self, pod: Pod) -> None:
@@ -256,14 +257,16 @@ class PubIndex(Membership[PubEntry]):
         target, namespace = _target(reference), entry.key[0]
         self.add(entry, target)
         self._workloads.learn(target.group, target.kind, reference.api_version)
-        found = self._workloads.find((target.group, target.kind), namespace, target.name)
-        if found is not None:
-            self._recount_owned(found.metadata.uid)
-            return
-        # While the workload is in no store, any pod of the namespace may be one of its pods.
+        # By name, and not by the UID of the workload: it may be in no store yet, and pods of an
+        # earlier one of that name may be left.
+        for _, workload in self._workloads.in_namespace(namespace):
+            if _is_below(workload, target):
+                self._recount_owned(workload.metadata.uid)
         for pod in self._pods.by_index("namespace", namespace):
-            if not is_finished(pod):
-                self._count(pod)
+            if _is_below(pod, target):
+                if not is_finished(pod):
+                    self._count(pod)
+                self._recount_owned(pod.metadata.uid)
 
     def _adopt_selector(self, entry: PubEntry, selector: Selector) -> None:
         self.add(entry, selector)
@@ -356,8 +359,19 @@ def _same_workload(old: Workload, new: Workload) -> bool:
     )
 
 
-def _owners(workload: Workload) -> list[OwnerReference]:
-    return workload.metadata.owner_references
+def _owners(found: Owned) -> list[OwnerReference]:
+    return found.metadata.owner_references
+
+
+def _is_below(found: Owned, target: Target) -> bool:
+    """Whether what a budget names controls it."""
+    above = controller_of(found)
+    return (
+        above is not None
+        and above.name == target.name
+        and above.kind == target.kind
+        and api_group(above.api_version) == target.group
+    )
 
 
 def _wants_none(workload: Workload | None) -> bool:

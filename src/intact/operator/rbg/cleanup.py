@@ -5,6 +5,7 @@ from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.errors import ApiError
+from intact.kube.reflector import Reflector
 from intact.kube.resources import SCALING_ADAPTERS, Resource
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
@@ -15,6 +16,7 @@ from intact.operator.rbg.events import RbgEvents
 from intact.operator.rbg.refusals import gather_refusals
 from intact.operator.rbg.resources import SERVICES, WORKLOADS
 from intact.operator.rbg.stores import RbgStores
+from intact.rollout.facts import RoleFacts
 from intact.rollout.names import ROLE, service_name, workload_name
 from intact.rollout.orders import WorkloadOrder
 
@@ -64,9 +66,19 @@ class RbgCleanup:
                     names = [order.name for order in orders[role]]
                     if one.metadata.name in names:
                         continue
-                    if role not in coordinated and not facts.can_spare_others(names):
+                    if role not in coordinated and not (
+                        facts.can_spare_others(names) and self._are_there(facts, reflector, names)
+                    ):
                         continue
                 yield WORKLOADS[kind], one
+
+    def _are_there(
+        self, facts: RoleFacts, reflector: Reflector[RoleWorkload], names: Container[str]
+    ) -> bool:
+        """Whether the workloads that stay are still those of the facts, which are some requests
+        old."""
+        present = {one.metadata.uid for one in reflector.store if not is_terminating(one)}
+        return all(one.uid in present for one in facts.workloads if one.name in names)
 
     def _others(self, group: RoleBasedGroup, applied: Applied) -> Iterator[_Outlived]:
         services = {

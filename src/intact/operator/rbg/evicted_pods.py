@@ -20,8 +20,10 @@ class EvictedPods:
         return pod not in known
 
     def discard(self, deployment: str, pod: str) -> None:
-        rest = self.by_deployment[deployment] - {pod}
-        self.by_deployment = {**self.by_deployment, deployment: rest}
+        """Also if the Deployment was forgotten meanwhile."""
+        if deployment in self.by_deployment:
+            rest = self.by_deployment[deployment] - {pod}
+            self.by_deployment = {**self.by_deployment, deployment: rest}
 
     def forget(self, deployment: str) -> None:
         self.by_deployment = {

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from intact.kube.resources import RBGS, SCALING_ADAPTERS, Resource
-from intact.model.amounts import resolve
+from intact.model.amounts import IntOrPercent, check_amount, resolve
 from intact.model.rbg import (
     DEPLOYMENT,
     LEADER_WORKER_SET,
@@ -143,10 +143,13 @@ def _min_ready(role: Role) -> Json:
     return {} if role.min_ready_seconds is None else {"minReadySeconds": role.min_ready_seconds}
 
 
-def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> int:
+def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> IntOrPercent:
     if order.partition is not None:
         return order.partition
-    return resolve(rolling.partition or 0, order.replicas)
+    amount = rolling.partition or 0
+    if check_amount(amount) is not None:
+        return amount  # the API server refuses it, for this role alone
+    return resolve(amount, order.replicas)
 
 
 def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None) -> Json:

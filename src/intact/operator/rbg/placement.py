@@ -28,7 +28,7 @@ from intact.rollout.batch_progress import pods_in_batches
 from intact.rollout.batches import batch_of
 from intact.rollout.coordinations import batching
 from intact.rollout.names import BATCH, BATCHED, GROUP, GROUP_KEY, ROLE, group_key
-from intact.rollout.replicas import POD_INDEX, ordinal_of
+from intact.rollout.replicas import POD_INDEX, replica_index
 
 Json = dict[str, Any]
 
@@ -125,7 +125,7 @@ class Placement:
 
 def _ordinal(pod: _NewPod) -> int:
     name, labels = pod.metadata.name, pod.metadata.labels
-    ordinal = ordinal_of(labels, name)
+    ordinal = replica_index(labels, name)
     if ordinal is None:
         index = labels.get(POD_INDEX)
         raise ValueError(f"pod {name} has no ordinal: its label {POD_INDEX} is {index!r}")

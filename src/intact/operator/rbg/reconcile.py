@@ -156,6 +156,7 @@ class RbgReconciler:
             self._now(),
         )
         steps, blocked = self._next_steps(group, facts.roles)
+        self._ask_again(group, bool(blocked))
         orders = _orders(group, facts.roles, steps.values(), blocked)
         for uid in (uid for step in steps.values() for uid in step.settled):
             self._evicted.forget(uid)
@@ -163,19 +164,18 @@ class RbgReconciler:
         await self._evictions.let_go(self._free(group, applied, steps.values()))
         # A refusal holds up nothing else; the queue retries it with backoff.
         refusals = [one.error for one in scaled.values() if one.error is not None]
-        again = bool(blocked or applied.problems or applied.kind_missing)
+        self._ask_again(group, bool(applied.problems) or applied.kind_missing)
         rollouts: dict[str, dict[str, RoleProgress]] = {}
         for name, step in steps.items():
             refused_roles, try_again = await self._follow(group, step, applied)
             refusals += await self._evictions.relabel(group.metadata.namespace, step.relabel)
             rollouts[name] = refused(step.progress, refused_roles)
-            again |= try_again
+            self._ask_again(group, try_again)
         coordinated = {role for step in steps.values() for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
         refusals += await self._revisions.trim(group)
-        again |= await self._batch_repair.put_right(group, facts.roles, facts.batches)
-        if again:
-            self._queue.add_after(key_of(group), _ASK_AGAIN)
+        misplaced = await self._batch_repair.put_right(group, facts.roles, facts.batches)
+        self._ask_again(group, misplaced)
         roles = [
             role_status(one, applied.waiting.get(name, "")) for name, one in facts.roles.items()
         ]
@@ -187,6 +187,11 @@ class RbgReconciler:
             await self._scaling.report(group, role, scaled[role.name], one.replicas)
         if refusals:
             raise refusals[0]
+
+    def _ask_again(self, group: RoleBasedGroup, needed: bool) -> None:
+        """At once, so that no later step can lose it."""
+        if needed:
+            self._queue.add_after(key_of(group), _ASK_AGAIN)
 
     def _was_scaled(self, group: RoleBasedGroup, scaled: Mapping[str, Scaled]) -> bool:
         """Whether the RoleBasedGroup itself was just written, for one of its adapters."""

@@ -31,7 +31,7 @@ def test_a_ledger_is_written_and_read_back_with_its_counters() -> None:
     assert read_ledger(budget) == ledger_of(budget) == ledger
 
 
-@pytest.mark.parametrize("text", ["", "x", '{"pods": 1}'])
+@pytest.mark.parametrize("text", ["", "x", '{"pods": 1}', '{"x": ' + "[" * 5000])
 def test_a_text_that_is_no_ledger(text: str) -> None:
     budget = a_budget(ledger=text)
     assert read_ledger(budget) is None

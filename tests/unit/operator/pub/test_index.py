@@ -239,6 +239,41 @@ async def test_a_selector_that_cannot_be_read_selects_nothing() -> None:
 
 
 @simulated
+async def test_pods_of_an_earlier_workload_of_the_name_are_counted_and_may_go() -> None:
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "top", 2, pods=2)
+        await scene.client.delete(STATEFUL_SET, "top", NS)
+        top = await scene.workload(STATEFUL_SET, "top", 2)
+        await scene.settle()
+        await scene.budget(target=top, maxUnavailable=0)
+        await scene.settle(5)
+        assert [await scene.delete(name) for name in ("top-0", "top-1")] == [200, 200]
+
+
+@simulated
+async def test_workers_follow_their_leader_to_another_owner() -> None:
+    async with running() as scene:
+        top = await lws(scene)
+        await scene.budget(target=top)
+        await scene.settle()
+        assert scene.status().current_available == 6
+        await scene.update("top-0", {"metadata": {"ownerReferences": None}})
+        await scene.settle()
+        assert scene.status().current_available == 3
+
+
+@simulated
+async def test_a_total_that_cannot_be_read_leaves_no_pod_unprotected() -> None:
+    async with running() as scene:
+        await scene.pods("p0", "p1", "p2", labels=A)
+        total = {"pub.kruise.io/protect-total-replicas": "9" * 5000}
+        await scene.budget(annotations=total)
+        await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 3)
+        assert [await scene.delete(name) for name in ("p0", "p1", "p2")] == [200, 429, 429]
+
+
+@simulated
 async def test_many_budgets_in_many_orders_end_with_the_same_counts() -> None:
     """Pods, labels, owners and budgets come and go at once; at the end all is as listed."""
     async with running(gate=False) as scene:

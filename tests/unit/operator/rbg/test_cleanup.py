@@ -1,6 +1,24 @@
 """What a RoleBasedGroup deletes of what it owns, and what it leaves."""
 
-from tests.support.objects import Json
+import random
+from dataclasses import replace
+
+import msgspec
+
+from intact.kube.client import Client
+from intact.kube.events import EventRecorder
+from intact.kube.resources import RBGS
+from intact.model.rbg import RoleBasedGroup
+from intact.model.role_workload import RoleWorkload
+from intact.operator.rbg.apply import Applied
+from intact.operator.rbg.cleanup import RbgCleanup
+from intact.operator.rbg.events import RbgEvents
+from intact.operator.rbg.stores import RbgStores
+from intact.rollout.facts import RoleFacts, workload_facts
+from intact.rollout.names import ROLE
+from intact.rollout.orders import WorkloadOrder
+from intact.sandbox import MemoryApi, wall_clock
+from tests.support.objects import NAMESPACES, Json
 from tests.support.rbg_objects import group, kind, role, rolling, template
 from tests.support.rbg_waiting import (
     ADAPTERS,
@@ -71,3 +89,42 @@ async def test_a_deployment_of_a_former_rollout_stays_until_the_other_one_was_ob
         assert scene.names(DEPLOYMENTS) == both, "the other one is about to roll by itself"
         await scene.play(DEPLOYMENTS)
         assert scene.names(DEPLOYMENTS) == ["llm-prefill"]
+
+
+async def left_over(kept_is_there: bool) -> list[str]:
+    """The Deployments that stay of a role whose facts say that the kept one serves."""
+    api = MemoryApi(clock=wall_clock())
+    client = Client(api)
+    await client.create(NAMESPACES, {"metadata": {"name": NS}})
+    uid = "group-uid"
+    owner = {"apiVersion": RBGS.api_version, "kind": RBGS.kind, "name": "llm", "uid": uid}
+    stores = RbgStores(client, random.Random(1))
+    made = []
+    for name in ("llm-prefill", "llm-prefill-old"):
+        meta = {
+            "name": name,
+            "labels": {GROUP: "llm", ROLE: "prefill"},
+            "ownerReferences": [owner | {"controller": True}],
+        }
+        body = {"metadata": meta, "spec": {"replicas": 0}}
+        found = msgspec.convert(await client.create(DEPLOYMENTS, body, NS), RoleWorkload)
+        made.append(found)
+        if kept_is_there or name == "llm-prefill-old":
+            stores.workloads["Deployment"].store.put(found)
+    body = group("llm", role("prefill", 0, **kind("Deployment")))
+    whole = msgspec.convert(body, RoleBasedGroup)
+    meta_of = msgspec.structs.replace(whole.metadata, uid=uid, namespace=NS)
+    whole = msgspec.structs.replace(whole, metadata=meta_of)
+    wanted = whole.spec.roles[0]
+    workloads = [replace(workload_facts(wanted, one), observed=True) for one in made]
+    facts = RoleFacts(role=wanted, desired=0, revision="a", workloads=workloads)
+    orders = {"prefill": [WorkloadOrder("llm-prefill", wanted, "a", 0)]}
+    cleanup = RbgCleanup(client, stores, RbgEvents(EventRecorder(client, "intact", "me")))
+    await cleanup.clean_up(whole, Applied({"prefill": facts}, {}), orders, ())
+    return sorted(one["metadata"]["name"] for one in api.objects(DEPLOYMENTS.full_name, NS))
+
+
+@simulated
+async def test_a_deployment_stays_if_the_one_that_should_serve_has_gone_meanwhile() -> None:
+    assert await left_over(kept_is_there=True) == ["llm-prefill"]
+    assert await left_over(kept_is_there=False) == ["llm-prefill", "llm-prefill-old"]

@@ -22,3 +22,9 @@ def test_what_was_read_stays_as_it_was() -> None:
     evicted.discard("uid", "a")
     assert read == {"uid": {"a"}}
     assert evicted.by_deployment == {"uid": {"b"}}
+
+
+def test_a_pod_of_a_deployment_that_is_gone_is_not_missed() -> None:
+    evicted = EvictedPods()
+    evicted.discard("gone", "a")
+    assert evicted.by_deployment == {}

@@ -38,10 +38,12 @@ def spec(found: RoleBasedGroup, live: RoleWorkload | None = None, **order: Any) 
         pytest.param("50%", None, 2, id="the role's, of what it has"),
         pytest.param("30%", None, 2, id="rounded up"),
         pytest.param(None, None, 0, id="none"),
+        pytest.param("150%", None, "150%", id="for the API server to refuse"),
+        pytest.param(-1, None, -1, id="negative: for the API server to refuse"),
     ],
 )
 def test_the_partition_of_a_stateful_set(
-    given: str | None, order: int | None, expected: int
+    given: str | int | None, order: int | None, expected: int | str
 ) -> None:
     strategy: Json = {"updateStrategy": {"rollingUpdate": {"partition": given}}} if given else {}
     found = spec(read(role("prefill", **strategy)), partition=order)

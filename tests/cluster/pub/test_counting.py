@@ -178,7 +178,7 @@ async def test_a_budget_in_groups_counts_by_the_scale_of_a_leader_worker_set(
     await ns.budget(spec, total_replicas=3, current_available=2, unavailable_allowed=0)
     answer = await ns.delete("llm-0-w-1")
     assert answer.code == 429
-    assert "2 of 3 groups available" in answer.message
+    assert "2 of 3 groups are available; the budget budget requires 2" in answer.message
     await ns.client.patch(LEADER_WORKER_SETS, {"spec": {"replicas": 2}}, "llm", ns.name)
     await ns.counted(total_replicas=2, current_available=2, unavailable_allowed=1)
     assert (await ns.delete("llm-0-w-1")).code == 200

@@ -5,7 +5,6 @@ from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.errors import ApiError
-from intact.kube.reflector import Reflector
 from intact.kube.resources import SCALING_ADAPTERS, Resource
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
@@ -55,9 +54,9 @@ class RbgCleanup:
         coordinated: Container[str],
     ) -> Iterator[_Outlived]:
         for kind, reflector in self._stores.workloads.items():
-            for one in self._stores.owned(reflector, group):
-                if is_terminating(one):
-                    continue
+            owned = [one for one in self._stores.owned(reflector, group) if not is_terminating(one)]
+            present = {one.metadata.uid for one in owned}
+            for one in owned:
                 role = one.metadata.labels.get(ROLE, "")
                 facts = applied.roles.get(role)
                 if facts is not None and facts.role.workload.kind == kind:
@@ -67,18 +66,10 @@ class RbgCleanup:
                     if one.metadata.name in names:
                         continue
                     if role not in coordinated and not (
-                        facts.can_spare_others(names) and self._are_there(facts, reflector, names)
+                        facts.can_spare_others(names) and _are_among(present, facts, names)
                     ):
                         continue
                 yield WORKLOADS[kind], one
-
-    def _are_there(
-        self, facts: RoleFacts, reflector: Reflector[RoleWorkload], names: Container[str]
-    ) -> bool:
-        """Whether the workloads that stay are still those of the facts, which are some requests
-        old."""
-        present = {one.metadata.uid for one in reflector.store if not is_terminating(one)}
-        return all(one.uid in present for one in facts.workloads if one.name in names)
 
     def _others(self, group: RoleBasedGroup, applied: Applied) -> Iterator[_Outlived]:
         services = {
@@ -107,3 +98,8 @@ class RbgCleanup:
         self.writes += 1
         message = f"deleted {resource.kind} {name}: no role needs it any more"
         self._events.say(group, "Normal", "Removed", message)
+
+
+def _are_among(present: Container[str], facts: RoleFacts, names: Container[str]) -> bool:
+    """Whether the workloads that stay are still those of the facts, which are some requests old."""
+    return all(one.uid in present for one in facts.workloads if one.name in names)

@@ -1,6 +1,5 @@
 """A cluster in memory with PodDisruptionBudgets, and a controller that counts them."""
 
-import asyncio
 import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,7 +12,7 @@ from intact.kube.resources import PDBS, untyped
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.operator.pdb.controller import PdbController
 from tests.support.objects import NAMESPACES, PODS, Json
-from tests.unit.operator.pub.scene import NS, Scene, Wire
+from tests.unit.operator.pub.scene import NS, Scene, Wire, in_background
 
 BUDGETS = untyped(PDBS.group, PDBS.version, PDBS.plural, PDBS.kind)
 
@@ -85,16 +84,5 @@ async def counting(*, groups: bool = True, disruption: bool = True) -> AsyncGene
     """A scene whose controller runs and leads."""
     scene = PdbScene(groups=groups, disruption=disruption)
     await scene.client.create(NAMESPACES, {"metadata": {"name": NS}})
-    tasks = [
-        asyncio.create_task(scene.pdb_controller.run()),
-        asyncio.create_task(scene.pdb_controller.lead()),
-    ]
-    try:
+    async with in_background(scene.pdb_controller.run(), scene.pdb_controller.lead()):
         yield scene
-        for task in tasks:
-            if task.done():
-                task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

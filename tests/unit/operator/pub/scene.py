@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -286,16 +286,11 @@ def reference(owner: Json) -> Json:
 
 
 @asynccontextmanager
-async def running(*, controllers: int = 1, gate: bool = True) -> AsyncGenerator[Scene, None]:
-    """A scene whose controllers run; the first one leads."""
-    scene = Scene(controllers=controllers)
-    await scene.client.create(NAMESPACES, {"metadata": {"name": NS}})
-    if gate:
-        scene.register_gate()
-    tasks = [asyncio.create_task(each.run()) for each in scene.controllers]
-    tasks.append(asyncio.create_task(scene.controller.lead()))
+async def in_background(*parts: Coroutine[Any, Any, None]) -> AsyncGenerator[None, None]:
+    """Run the parts beside the block. One that has failed fails the test."""
+    tasks = [asyncio.create_task(part) for part in parts]
     try:
-        yield scene
+        yield
         for task in tasks:
             if task.done():
                 task.result()
@@ -303,3 +298,15 @@ async def running(*, controllers: int = 1, gate: bool = True) -> AsyncGenerator[
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def running(*, controllers: int = 1, gate: bool = True) -> AsyncGenerator[Scene, None]:
+    """A scene whose controllers run; the first one leads."""
+    scene = Scene(controllers=controllers)
+    await scene.client.create(NAMESPACES, {"metadata": {"name": NS}})
+    if gate:
+        scene.register_gate()
+    runs = [each.run() for each in scene.controllers]
+    async with in_background(*runs, scene.controller.lead()):
+        yield scene

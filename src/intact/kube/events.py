@@ -2,9 +2,10 @@
 
 - The same event again (object, type, reason, message) raises the count of the one that is there.
 - More than `SIMILAR` events that differ only in their message become one, in ten minutes.
-- One object gets a burst of `BURST` events, then one every five minutes.
+- One object gets a burst of `BURST` events, then one every five minutes. What is held back so is
+  in the count of the next one.
 - Events are best effort: they never hold up work, and one that cannot be written is dropped.
-These are the rules and the figures of client-go.
+These are the rules and the figures of client-go, except that it forgets what it holds back.
 """
 
 import asyncio
@@ -74,6 +75,7 @@ class _Occurrence:
     reason: str
     message: str
     at: datetime
+    times: int
 
 
 class EventRecorder:
@@ -95,6 +97,7 @@ class EventRecorder:
         self._written: _Remembered[_Written] = _Remembered()
         self._similar: _Remembered[_Similar] = _Remembered()
         self._tokens: _Remembered[_Tokens] = _Remembered()
+        self._held: _Remembered[int] = _Remembered()
 
     def record(
         self,
@@ -102,10 +105,13 @@ class EventRecorder:
         type: EventType,  # noqa: A002 - the API's own word
         reason: str,
         message: str,
+        *,
+        times: int = 1,
     ) -> None:
-        """Returns at once; `run` writes it."""
+        """Returns at once; `run` writes it. `times` is how often it happened."""
+        occurrence = _Occurrence(regarding, type, reason, message, self._now(), times)
         try:
-            self._waiting.put_nowait(_Occurrence(regarding, type, reason, message, self._now()))
+            self._waiting.put_nowait(occurrence)
         except asyncio.QueueFull:
             self.dropped += 1
 
@@ -129,13 +135,15 @@ class EventRecorder:
     async def _emit(self, occurrence: _Occurrence) -> None:
         moment = asyncio.get_running_loop().time()
         message = self._aggregate(occurrence, moment)
+        key = _key(occurrence, message)
+        times = self._held.pop(key, 0) + occurrence.times
         if not self._allowed(occurrence, moment):
             self.dropped += 1
+            self._held[key] = times
             return
-        key = _key(occurrence, message)
         known = self._written.get(key)
-        if known is None or not await self._raise_count(occurrence, message, known):
-            self._written[key] = await self._create(occurrence, message)
+        if known is None or not await self._raise_count(occurrence, message, times, known):
+            self._written[key] = await self._create(occurrence, message, times)
 
     def _aggregate(self, occurrence: _Occurrence, moment: float) -> str:
         """The message under which it is counted."""
@@ -161,9 +169,11 @@ class EventRecorder:
         tokens.left -= 1
         return True
 
-    async def _raise_count(self, occurrence: _Occurrence, message: str, known: _Written) -> bool:
+    async def _raise_count(
+        self, occurrence: _Occurrence, message: str, times: int, known: _Written
+    ) -> bool:
         """False if the event has expired meanwhile."""
-        count = known.count + 1
+        count = known.count + times
         body = {
             "count": count,
             "lastTimestamp": timestamp(occurrence.at),
@@ -177,7 +187,7 @@ class EventRecorder:
         known.count = count
         return True
 
-    async def _create(self, occurrence: _Occurrence, message: str) -> _Written:
+    async def _create(self, occurrence: _Occurrence, message: str, times: int) -> _Written:
         regarding = occurrence.regarding
         namespace = regarding.namespace or "default"
         stamp = timestamp(occurrence.at)
@@ -187,7 +197,7 @@ class EventRecorder:
             type=occurrence.type,
             reason=occurrence.reason,
             message=_text(occurrence, message),
-            count=1,
+            count=times,
             first_timestamp=stamp,
             last_timestamp=stamp,
             source=EventSource(component=self._component),
@@ -195,7 +205,7 @@ class EventRecorder:
             reporting_instance=self._instance,
         )
         created = await self._client.create(EVENTS, event, namespace)
-        return _Written(created.metadata.name, 1)
+        return _Written(created.metadata.name, times)
 
     def _name(self, occurrence: _Occurrence) -> str:
         """Unique and, as kubectl users are used to, beginning with the object's name."""

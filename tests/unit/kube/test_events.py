@@ -168,6 +168,19 @@ class TestBurst:
             assert [event["count"] for event in await scene.written()][-1] == 3
 
     @simulated
+    async def test_what_is_held_back_is_in_the_count_of_the_next(self) -> None:
+        async with recording() as scene:
+            for number in range(BURST):
+                scene.record(f"Reason{number}", "text")
+            for times in (1, 5):
+                scene.recorder.record(POD, "Normal", "Reason0", "text", times=times)
+            await scene.recorder.flush()
+            await asyncio.sleep(300)
+            scene.recorder.record(POD, "Normal", "Reason0", "text", times=10)
+            [event] = [one for one in await scene.written() if one["reason"] == "Reason0"]
+            assert event["count"] == 1 + 1 + 5 + 10
+
+    @simulated
     async def test_another_object_is_not_held_up(self) -> None:
         async with recording() as scene:
             for number in range(BURST + 5):

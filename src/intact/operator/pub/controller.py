@@ -26,6 +26,7 @@ from intact.operator.pub.index import PubIndex, ignore_dirty
 from intact.operator.pub.recount import Recounter
 from intact.operator.pub.validation import PubValidation
 from intact.operator.watch.shared import Watches
+from intact.operator.webhook.denials import Denials
 
 _WORKERS = 16
 
@@ -54,6 +55,7 @@ class PubController:
         )
         self.index = PubIndex(self.pods.store, self.budgets.store, self.workloads)
         self.events = EventRecorder(client, "intact", identity, now=now)
+        self.denials = Denials(self.events)
         self.commits = Commits(client, self.index, now=now)
         self.gate = Gate(
             client,
@@ -61,7 +63,7 @@ class PubController:
             self.workloads,
             self.namespaces.store,
             self.commits,
-            self.events,
+            self.denials,
             observe,
         )
         self.validation = PubValidation(self.budgets.store)
@@ -100,6 +102,7 @@ class PubController:
                 group.create_task(self._watches.run())
             group.create_task(self.budgets.run())
             group.create_task(self.events.run())
+            group.create_task(self.denials.run())
 
     async def wait_synced(self) -> None:
         """Until then the index is not complete, and the gate must not answer."""

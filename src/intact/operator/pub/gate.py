@@ -6,7 +6,6 @@ again.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,7 @@ from intact.budget.pub.ledger import Operation
 from intact.budget.pub.settings import Enforcement
 from intact.kube.client import Client
 from intact.kube.errors import KubeError, NotFound
-from intact.kube.events import EventRecorder, reference_to
+from intact.kube.events import reference_to
 from intact.kube.resources import PODS, PUBS
 from intact.kube.store import Store
 from intact.model.admission import AdmissionRequest, AdmissionResponse, read_request
@@ -31,9 +30,8 @@ from intact.operator.pub.commits import Commits
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.watch.owners import Chain, Workloads
 from intact.operator.webhook import probe
+from intact.operator.webhook.denials import Denial, Denials
 from intact.operator.webhook.responses import ALLOWED, PROBED, denied
-
-log = logging.getLogger(__name__)
 
 _TRUSTED = 1.0
 """Seconds for which a name is sure to stand for the pod that was read, or for one that is not
@@ -83,7 +81,7 @@ class Gate:
         workloads: Workloads,
         namespaces: Store[Namespace],
         commits: Commits,
-        events: EventRecorder,
+        denials: Denials,
         observe: Observe = ignore,
     ) -> None:
         self._client = client
@@ -91,7 +89,7 @@ class Gate:
         self._workloads = workloads
         self._namespaces = namespaces
         self._commits = commits
-        self._events = events
+        self._denials = denials
         self._observe = observe
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
@@ -228,30 +226,18 @@ class Gate:
         return await self._workloads.complete(pod)
 
     def _tell(self, asked: Asked, entry: PubEntry, decision: Decision, mode: Enforcement) -> None:
-        """Say why, in events on the budget and on the pod. Only the log names the user."""
-        pod, budget = asked.pod.metadata, entry.budget.metadata
-        verb = "denied" if mode is Enforcement.ENFORCE else f"would deny ({mode})"
-        log.info(
-            "budget %s/%s %s %s of pod %s, requested by %s%s: %s",
-            budget.namespace,
-            budget.name,
-            verb,
-            asked.operation,
-            pod.name,
-            asked.user,
-            " (dry run)" if asked.dry_run else "",
-            decision.message,
-        )
-        if asked.dry_run:
-            return
-        reason = "DisruptionDenied" if mode is Enforcement.ENFORCE else "DisruptionWouldBeDenied"
-        for reference in (
-            reference_to(PODS, pod),
-            reference_to(PUBS, budget),
-        ):
-            self._events.record(
-                reference, "Warning", reason, f"{asked.operation}: {decision.message}"
+        self._denials.tell(
+            Denial(
+                budget=reference_to(PUBS, entry.budget.metadata),
+                pod=reference_to(PODS, asked.pod.metadata),
+                reason=decision.reason,
+                message=decision.message,
+                operation=asked.operation,
+                user=asked.user,
+                mode=mode,
+                dry_run=asked.dry_run,
             )
+        )
 
 
 class _JustChanged(KubeError):

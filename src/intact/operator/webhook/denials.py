@@ -1,0 +1,145 @@
+"""Denials, told in the log and in events: the first at once, repeats once a minute with a count.
+
+A client that is denied asks again: the scheduler 120 times a second, an autoscaler every 0.1 to
+10 s. For each budget, pod and reason there is one line and one event a minute. Repeats are counted,
+and told when their minute is over. Events carry the count in `count`, where `kubectl describe`
+looks for it.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from intact.kube.events import EventRecorder
+from intact.model.event import ObjectReference
+from intact.model.listing import listed
+
+log = logging.getLogger(__name__)
+
+EVERY = 60.0
+"""Seconds between two lines about the same denial."""
+MOST = 4096
+"""Denials that are remembered. What was told longest ago is forgotten first."""
+_USERS = 10
+"""Users whose names are kept for the next line."""
+
+ENFORCE = "Enforce"
+
+_Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    budget: ObjectReference
+    pod: ObjectReference
+    reason: str
+    """Why, in one word: denials of one reason differ in their figures only."""
+    message: str
+    operation: str
+    user: str
+    mode: str = ENFORCE
+    """`Enforce`, or the mode in which the budget lets the pod go all the same."""
+    dry_run: bool = False
+    """Told in the log only."""
+
+    @property
+    def key(self) -> _Key:
+        budget, pod = self.budget, self.pod
+        return (
+            *(budget.kind, budget.namespace, budget.name, budget.uid),
+            *(pod.namespace, pod.name, pod.uid),
+            *(self.reason, self.mode, str(self.dry_run)),
+        )
+
+
+@dataclass(slots=True)
+class _Told:
+    at: float
+    repeats: int = 0
+    last: Denial | None = None
+    users: set[str] = field(default_factory=set)
+
+
+class Denials:
+    def __init__(self, events: EventRecorder) -> None:
+        self._events = events
+        self._told: OrderedDict[_Key, _Told] = OrderedDict()
+        """In the order in which they were told."""
+        self._some = asyncio.Event()
+
+    def tell(self, denial: Denial) -> None:
+        """Say why, at once or when the minute since the last line is over."""
+        now = _now()
+        known = self._told.get(denial.key)
+        if known is None:
+            self._told[denial.key] = _Told(now)
+            self._some.set()
+            self._say(denial, {denial.user}, 1, "")
+            if len(self._told) > MOST:
+                self._finish(self._told.popitem(last=False)[1])
+            return
+        known.repeats += 1
+        known.last = denial
+        if len(known.users) < _USERS:
+            known.users.add(denial.user)
+        if now >= known.at + EVERY:
+            self._next_minute(denial.key, now)
+
+    async def run(self) -> None:
+        """Tells the repeats of each minute when it is over, until cancelled."""
+        try:
+            while True:
+                if not self._told:
+                    self._some.clear()
+                    await self._some.wait()
+                oldest = next(iter(self._told.values()))
+                await asyncio.sleep(oldest.at + EVERY - _now())
+                self._tell_due()
+        finally:
+            for known in self._told.values():
+                self._finish(known)
+            self._told.clear()
+
+    def _tell_due(self) -> None:
+        now = _now()
+        for key in [key for key, known in self._told.items() if now >= known.at + EVERY]:
+            self._next_minute(key, now)
+
+    def _next_minute(self, key: _Key, now: float) -> None:
+        """Tell the repeats; what was not repeated is forgotten."""
+        known = self._told.pop(key)
+        if known.repeats:
+            self._finish(known)
+            self._told[key] = _Told(now)
+
+    def _finish(self, known: _Told) -> None:
+        if known.last is not None:
+            again = f" (and {known.repeats} more times in the last minute)"
+            self._say(known.last, known.users, known.repeats, again)
+
+    def _say(self, denial: Denial, users: set[str], times: int, again: str) -> None:
+        """Only the log names the users."""
+        enforced = denial.mode == ENFORCE
+        log.info(
+            "budget %s/%s %s %s of pod %s, requested by %s%s: %s%s",
+            denial.budget.namespace,
+            denial.budget.name,
+            "denied" if enforced else f"would deny ({denial.mode})",
+            denial.operation,
+            denial.pod.name,
+            listed(sorted(users)),
+            " (dry run)" if denial.dry_run else "",
+            denial.message,
+            again,
+        )
+        if denial.dry_run:
+            return
+        reason = "DisruptionDenied" if enforced else "DisruptionWouldBeDenied"
+        text = f"{denial.operation}: {denial.message}"
+        for reference in (denial.pod, denial.budget):
+            self._events.record(reference, "Warning", reason, text, times=times)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,9 +1,18 @@
-"""Log lines, as text for people or as JSON for machines, on standard error."""
+"""Log lines, as text for people or as JSON for machines, on standard error.
+
+Names and messages of others are in them. Whatever is not printable is escaped here, in one place: a
+name can neither begin a line of its own nor direct a terminal. A long message is cut.
+"""
 
 import json
 import logging
+import re
 import sys
 from datetime import UTC, datetime
+
+LONGEST = 8192
+"""Characters of a message. Container runtimes split lines of 16 KiB."""
+_SUSPECT = re.compile(r"[^\x20-\x7e]")
 
 
 class JsonFormatter(logging.Formatter):
@@ -12,11 +21,11 @@ class JsonFormatter(logging.Formatter):
             "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "msg": record.getMessage(),
+            "msg": _cut(record.getMessage()),
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return _SUSPECT.sub(_as_json, json.dumps(line, ensure_ascii=False))
 
 
 class TextFormatter(logging.Formatter):
@@ -24,8 +33,36 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
         self.default_msec_format = "%s.%03d"
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        record.message = _cut(record.message)
+        return _printable(super().formatMessage(record))
+
+    def formatException(self, ei: object) -> str:  # noqa: N802 - logging's name
+        """Indented, so that no line of it looks like one of the log."""
+        lines = super().formatException(ei).split("\n")  # type: ignore[arg-type]
+        return "\n".join(f"    {_printable(line)}" for line in lines)
+
 
 def set_up(log_format: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+def _cut(text: str) -> str:
+    more = len(text) - LONGEST
+    return text if more <= 0 else f"{text[:LONGEST]}... ({more} characters more)"
+
+
+def _printable(text: str) -> str:
+    return _SUSPECT.sub(_as_text, text)
+
+
+def _as_text(match: re.Match[str]) -> str:
+    character = match[0]
+    return character if character.isprintable() else ascii(character)[1:-1]
+
+
+def _as_json(match: re.Match[str]) -> str:
+    character = match[0]
+    return character if character.isprintable() else json.dumps(character)[1:-1]

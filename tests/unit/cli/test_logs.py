@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from intact.cli.logs import JsonFormatter, TextFormatter, set_up
+from intact.cli.logs import LONGEST, JsonFormatter, TextFormatter, set_up
 
 
 def record(message: str, *arguments: object, failed: bool = False) -> logging.LogRecord:
@@ -62,3 +62,49 @@ def test_lines_go_to_standard_error(
     assert error.getvalue() == ""
     root.info("something")
     assert error.getvalue().startswith(first)
+
+
+FORGED = {
+    "a newline": "a\n2026-01-01 00:00:00.250 INFO    intact: all is well",
+    "a carriage return": "a\r2026-01-01 00:00:00.250 INFO    intact: all is well",
+    "other ends of lines": "a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b",
+    "colours of a terminal": "a\x1b[2K\x1b[31mb",
+    "an escape of eight bits": "a\x9b31mb",
+    "a bell, a backspace and a delete": "a\x07\x08\x7fb",
+    "another direction of writing": "a\u202e\u2066b",
+    "half of a character": "a\ud800b",
+}
+
+
+@pytest.mark.parametrize("text", FORGED.values(), ids=FORGED)
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()], ids=["text", "json"])
+def test_what_is_told_cannot_forge_a_line_or_direct_a_terminal(
+    formatter: logging.Formatter, text: str
+) -> None:
+    line = formatter.format(record("pod %s", text))
+    assert line.splitlines() == [line]
+    assert line.isprintable(), ascii(line)
+    line.encode()
+    if isinstance(formatter, JsonFormatter):
+        assert json.loads(line)["msg"] == f"pod {text}"
+
+
+def test_a_line_for_people_shows_what_was_replaced() -> None:
+    assert TextFormatter().format(record("a\nb\x1b")).endswith(r"intact.kube: a\nb\x1b")
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()], ids=["text", "json"])
+def test_a_long_message_is_cut(formatter: logging.Formatter) -> None:
+    line = formatter.format(record("%s", "x" * (LONGEST + 1000)))
+    assert "xxx... (1000 characters more)" in line
+    assert len(line) < LONGEST + 200
+
+
+def test_the_lines_of_an_exception_are_not_lines_of_their_own() -> None:
+    made = record("lost")
+    error = ValueError("\n2026-01-01 00:00:00.250 INFO    intact: all is well\x1b[2K")
+    made.exc_info = (ValueError, error, None)
+    first, *more = TextFormatter().format(made).splitlines()
+    assert first.endswith("intact.kube: lost")
+    assert len(more) == 2
+    assert all(line.startswith("    ") and line.isprintable() for line in more)

@@ -6,7 +6,8 @@ desires. Without failures that holds at every step. With failures, the gate is n
 it could not know:
 
 - A pod that failed on its own counts as available until a recount has seen its failure. For an
-  operation that was recorded before that recount, it still counts as available.
+  operation that was recorded before that recount, it still counts as available. An operation that
+  leaves its group up by this count took surplus, and costs nothing.
 - An operation that was recorded while its unit was down may take effect when the unit is up again.
   A group counts as down until a recount has seen the return of each of its pods.
 - A pod that is taken from a unit that is down, or counts as down, counts as failed.
@@ -294,6 +295,8 @@ class Truth:
             for revision, failed in self._failed.values()
             if failed.app == plan.app and revision > known
         ]
+        if grouped and pod.group in self._units(plan, excused):
+            return  # a failure that was not seen yet made the surplus a need
         self._check(budget, self.available_units(plan, excused), f"{pod.name} was taken: ")
 
     def _check(self, budget: TrueBudget, available: int, why: str = "") -> None:

@@ -163,7 +163,9 @@ class Truth:
         if self._api.revision == self._revision:
             return
         self._revision = self._api.revision
-        before = {name: self._units(each.plan) for name, each in self.budgets.items()}
+        before: dict[str, set[str]] = {}
+        if not self._strict:
+            before = {name: self._units(each.plan) for name, each in self.budgets.items()}
         taken = self._look_at_pods()
         for name, budget in self.budgets.items():
             self._look_at(budget)

@@ -47,7 +47,9 @@ class SimulatedTask(asyncio.Task[T]):
     that order depends on the addresses of the tasks.
     """
 
-    number: int = 0
+    def __init__(self, number: int, coro: Any, **options: Any) -> None:
+        self.number = number  # asyncio takes the hash already while it makes a task
+        super().__init__(coro, **options)
 
     def __hash__(self) -> int:
         return self.number
@@ -260,8 +262,9 @@ class SimulatedLoop(SealedLoop):
     ) -> asyncio.Task[T]:
         number = next(self._task_numbers)
         label = str(name) if name is not None else f"task-{number}"
-        task: SimulatedTask[T] = SimulatedTask(coro, loop=self, name=label, context=context)
-        task.number = number
+        task: SimulatedTask[T] = SimulatedTask(
+            number, coro, loop=self, name=label, context=context
+        )
         self._tasks[number] = task
         return task
 

@@ -19,7 +19,7 @@ test-kubernetes: $(VENV)/ready
 	$(VENV)/bin/python -m devcluster build
 	$(VENV)/bin/pytest -m kubernetes $(ARGS)
 
-SEEDS := 5000
+SEEDS := 20000
 soak: $(VENV)/ready
 	$(VENV)/bin/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
 

@@ -262,9 +262,7 @@ class SimulatedLoop(SealedLoop):
     ) -> asyncio.Task[T]:
         number = next(self._task_numbers)
         label = str(name) if name is not None else f"task-{number}"
-        task: SimulatedTask[T] = SimulatedTask(
-            number, coro, loop=self, name=label, context=context
-        )
+        task: SimulatedTask[T] = SimulatedTask(number, coro, loop=self, name=label, context=context)
         self._tasks[number] = task
         return task
 

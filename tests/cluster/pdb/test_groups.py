@@ -275,6 +275,50 @@ async def test_pods_that_are_not_ready_are_evicted_as_the_policy_says(
     assert (await ns.evict("red-1")).code == 429
 
 
+async def test_pods_of_broken_groups_stay_while_too_few_groups_are_available(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    names = ("red", "blue", "green")
+    for name in names:
+        await ns.pods(*spread(name, 4, "node-0"), labels={**groups.labels, "shard": name})
+    shards = {"intact.dev/group-label-key": "shard", "intact.dev/min-ready-replicas": "4"}
+    await groups.budget(annotations=shards, maxUnavailable=1)
+    await groups.counted(allowed=1, healthy=3)
+
+    # One pod of each group fails: no group serves, and nothing may make it worse.
+    for name in names:
+        await ns.annotate(f"{name}-0", {UNREADY: "true"})
+    await groups.counted(allowed=0, healthy=0, disruptions_allowed=0, current_healthy=9)
+    answers = {
+        f"{name}-{each}": await ns.evict(f"{name}-{each}") for name in names for each in (0, 1)
+    }
+    assert {answer.code for answer in answers.values()} == {429}
+    # They go all the same where the budget says so.
+    await groups.edit(spec={"unhealthyPodEvictionPolicy": "AlwaysAllow"})
+    await groups.counted(allowed=0, healthy=0, disruptions_allowed=9)
+    assert (await ns.evict("red-1")).code == 201
+    await groups.edit(spec={"unhealthyPodEvictionPolicy": "IfHealthyBudget"})
+
+    # Two groups serve again: enough, so that the rest of the broken one is free.
+    for name in ("blue-0", "green-0"):
+        await ns.annotate(name, {UNREADY: None})
+    await groups.counted(allowed=0, healthy=2, disruptions_allowed=2)
+    assert (await ns.evict("red-2")).code == 201
+    # A group that the budget lets go stays free when another one breaks after it.
+    await ns.pods("red-1", "red-2", labels={**groups.labels, "shard": "red"})
+    await ns.annotate("red-0", {UNREADY: None})
+    await groups.counted(allowed=1, healthy=3)
+    assert (await ns.evict("red-0")).code == 201
+    await ns.annotate("blue-0", {UNREADY: "true"})
+    await groups.counted(allowed=0, healthy=1, disruptions_allowed=3)
+    denied = await ns.evict("blue-1")
+    assert denied.code == 429
+    assert "its group is unavailable" in denied.message
+    assert "It waits for blue, red to be ready again" in denied.message
+    assert (await ns.evict("blue-0")).code == 429
+    assert [(await ns.evict(f"red-{each}")).code for each in (1, 2, 3)] == [201, 201, 201]
+
+
 async def test_the_api_server_refuses_a_pod_of_two_budgets_and_spends_none(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:

@@ -13,13 +13,12 @@ puts the pod's name into disruptedPods.
 |---|---|
 | already in disruptedPods, and not a younger one of the same name | free |
 | without a group, or in a group whose need is unknown | denied |
-| not ready | free, recorded; without `AlwaysAllow` only while enough groups are available |
-| in a group that is already unavailable | free, recorded |
+| not ready, or in a group that is already unavailable | free, recorded; without `AlwaysAllow` only while enough groups are available, or if an eviction made the group unavailable |
 | in a group with surplus (healthy pods > need) | free, recorded, surplus - 1 |
 | any other | 1 group, recorded; none left: denied |
 
 The stored counts and the live counts may differ: the stricter ones hold, and are stored.
-"""
+"""  # noqa: E501
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from intact.budget.pdb.group_conditions import (
     insufficient_text,
 )
 from intact.budget.pdb.group_counts import Counted
-from intact.budget.pdb.group_recount import may_go
+from intact.budget.pdb.group_recount import is_free, may_go
 from intact.budget.pdb.group_settings import check_settings, rules_of
 from intact.budget.pdb.pods import DISRUPTION_ALLOWED
 from intact.model.conditions import merge
@@ -44,8 +43,6 @@ from intact.model.listing import listed
 from intact.model.meta import Condition
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.times import parse_time
-
-ALWAYS_ALLOW = "AlwaysAllow"
 
 
 class Reason(StrEnum):
@@ -135,14 +132,17 @@ def decide(
         return _allow(budget, ledger, pod, Reason.RECORDED, now)
     if pod.group is None or pod.need is None:
         return _unresolved(budget, pod)
+    available = min(ledger.available, live.available)
+    free = is_free(budget.spec, ledger, pod.group, available)
     if not pod.healthy:
-        enough = min(ledger.available, live.available) >= ledger.desired
-        if budget.spec.unhealthy_pod_eviction_policy == ALWAYS_ALLOW or enough:
+        if free:
             return _allow(budget, ledger, pod, Reason.NOT_READY, now)
         return Verdict(False, Reason.UNHEALTHY, _unhealthy(budget, ledger, pod, live))
     if live.available <= ledger.desired and _breaks(pod.group, live):
-        message = _exhausted(budget, ledger, pod, live.available)
+        message = _exhausted(budget, ledger, pod, live, live.available)
         return Verdict(False, Reason.LIVE_COUNT, message)
+    if not free and (pod.group in ledger.unavailable or pod.group in live.unavailable):
+        return Verdict(False, Reason.UNHEALTHY, _unhealthy(budget, ledger, pod, live))
     if pod.group in ledger.unavailable:
         left = {**ledger.unavailable, pod.group: max(0, ledger.unavailable[pod.group] - 1)}
         taken = msgspec.structs.replace(ledger, unavailable=left)
@@ -152,7 +152,7 @@ def decide(
         left = {group: number for group, number in left.items() if number}
         taken = msgspec.structs.replace(ledger, surplus=left)
         return _allow(budget, taken, pod, Reason.SURPLUS, now)
-    return _spend(budget, ledger, pod, now)
+    return _spend(budget, ledger, pod, live, now)
 
 
 def _breaks(group: str, live: Counted) -> bool:
@@ -161,12 +161,12 @@ def _breaks(group: str, live: Counted) -> bool:
 
 
 def _spend(
-    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, now: datetime
+    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, live: Counted, now: datetime
 ) -> Verdict:
     assert pod.group is not None
     assert pod.need is not None
     if ledger.allowed <= 0:
-        message = _exhausted(budget, ledger, pod, ledger.available)
+        message = _exhausted(budget, ledger, pod, live, ledger.available)
         return Verdict(False, Reason.EXHAUSTED, message)
     surplus = {**ledger.surplus}
     healthy = pod.need + surplus.pop(pod.group, 0)
@@ -174,6 +174,7 @@ def _spend(
     taken = msgspec.structs.replace(
         ledger,
         unavailable={**ledger.unavailable, pod.group: healthy - 1},
+        let_go=[*ledger.let_go, pod.group],
         surplus=surplus,
         needs={need: number for need, number in needs.items() if number > 0},
         allowed=ledger.allowed - 1,
@@ -191,7 +192,7 @@ def _allow(
     counted = pod.healthy and reason is not Reason.RECORDED
     status = msgspec.structs.replace(
         old,
-        disruptions_allowed=may_go(ledger),
+        disruptions_allowed=may_go(budget.spec, ledger),
         current_healthy=max(0, old.current_healthy - counted),
         disrupted_pods={**old.disrupted_pods, pod.name: pod.at},
         conditions=_conditions(old, ledger, now),
@@ -232,30 +233,34 @@ def _unresolved(budget: PodDisruptionBudget, pod: Subject) -> Verdict:
 
 
 def _exhausted(
-    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, available: int
+    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, live: Counted, available: int
 ) -> str:
     found = available_text(available, ledger, f"the disruption budget {budget.metadata.name}")
-    return f"Pod {pod.name} of group {pod.group!r} cannot go now: {found}. {_waits_for(ledger)}"
+    return (
+        f"Pod {pod.name} of group {pod.group!r} cannot go now: {found}. {_waits_for(ledger, live)}"
+    )
 
 
 def _unhealthy(
     budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, live: Counted
 ) -> str:
-    found = available_text(
-        min(ledger.available, live.available),
-        ledger,
-        f"the disruption budget {budget.metadata.name}",
+    available = min(ledger.available, live.available)
+    found = available_text(available, ledger, f"the disruption budget {budget.metadata.name}")
+    why = (
+        "its group is unavailable, and pods of such groups go"
+        if pod.healthy
+        else "it is not ready, and such pods go"
     )
     return (
-        f"Pod {pod.name} of group {pod.group!r} cannot go now: it is not ready, and such pods go "
-        f"only while enough groups are available. {found}. {_waits_for(ledger)}"
+        f"Pod {pod.name} of group {pod.group!r} cannot go now: {why} only while enough groups are "
+        f"available. {found}. {_waits_for(ledger, live)}"
     )
 
 
-def _waits_for(ledger: GroupLedger) -> str:
+def _waits_for(ledger: GroupLedger, live: Counted) -> str:
     if ledger.desired >= ledger.expected > 0:
         return "It never allows a disruption: change the budget, or scale up first."
-    waiting: Mapping[str, object] = {**ledger.unavailable, **ledger.absent}
+    waiting: Mapping[str, object] = {**ledger.unavailable, **live.unavailable, **ledger.absent}
     if waiting:
         return f"It waits for {listed(sorted(waiting))} to be ready again."
     return "It waits for groups to become ready."

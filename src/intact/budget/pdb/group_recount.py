@@ -6,11 +6,13 @@ The fields of the status count pods, as the API server expects it:
 |---|---|
 | currentHealthy | healthy pods of groups whose need is known |
 | expectedPods | all pods that the budget selects |
-| desiredHealthy | the fewest pods that make the desired groups available |
-| disruptionsAllowed | those that may go now: all healthy pods of unavailable groups, all surplus, and the needs of as many of the largest available groups as may still go |
+| desiredHealthy | the fewest pods that make the desired groups available; while too few groups are, not fewer than are healthy or missing in the groups nearest to their need |
+| disruptionsAllowed | those that may go now: healthy pods of unavailable groups where these are free, all surplus, and the needs of as many of the largest available groups as may still go |
 
 The API server takes one from disruptionsAllowed for each evicted pod, and refuses at 0. Which pods
-go, the gate decides.
+go, the gate decides. Without asking it, the API server lets pods go that are not ready, under
+`IfHealthyBudget` only while currentHealthy is at least desiredHealthy: so that this means enough
+groups, desiredHealthy is raised above currentHealthy while too few are available.
 """  # noqa: E501
 
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from msgspec.structs import replace
 from intact.budget.pdb.disrupted_pods import SETTLED, Standing, past_evictions
 from intact.budget.pdb.expected_groups import ABSENT, Wants, expect
 from intact.budget.pdb.group_conditions import budget_configured, disruption_allowed
-from intact.budget.pdb.group_counts import GroupCounts
+from intact.budget.pdb.group_counts import Counted, GroupCounts
 from intact.budget.pdb.group_settings import check_settings, groups_alike, rules_of
 from intact.budget.pdb.group_sources import Definitions
 from intact.budget.pdb.pods import DELETION_TIMEOUT, desired_healthy
@@ -30,6 +32,8 @@ from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.times import parse_time
 from intact.model.versions import is_at_least
+
+ALWAYS_ALLOW = "AlwaysAllow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ def recount(
     ledger = GroupLedger(
         pods={name: before.pods.get(name, GroupRecord(version=seen)) for name in standing.kept},
         unavailable=counted.unavailable,
+        let_go=[group for group in before.let_go if group in counted.unavailable],
         surplus=counted.surplus,
         needs=counted.needs,
         absent=groups.absent,
@@ -87,9 +92,9 @@ def recount(
     )
     status = PdbStatus(
         observed_generation=budget.metadata.generation,
-        disruptions_allowed=0 if closed else may_go(ledger),
+        disruptions_allowed=0 if closed else may_go(budget.spec, ledger),
         current_healthy=counted.healthy,
-        desired_healthy=_fewest_pods(desired, counts),
+        desired_healthy=_desired_pods(desired, counts, counted),
         expected_pods=counts.pods,
         disrupted_pods=standing.kept,
         conditions=merge(
@@ -111,15 +116,41 @@ def _has_amount(spec: PdbSpec) -> bool:
     return spec.max_unavailable is not None or spec.min_available is not None
 
 
-def may_go(ledger: GroupLedger) -> int:
+def is_free(spec: PdbSpec, ledger: GroupLedger, group: str, available: int) -> bool:
+    """Whether the pods of an unavailable group go without cost while so many groups are
+    available."""
+    return (
+        spec.unhealthy_pod_eviction_policy == ALWAYS_ALLOW
+        or available >= ledger.desired
+        or group in ledger.let_go
+    )
+
+
+def may_go(spec: PdbSpec, ledger: GroupLedger) -> int:
     """How many pods may go now."""
-    pods = sum(ledger.unavailable.values()) + sum(ledger.surplus.values())
+    pods = sum(ledger.surplus.values())
+    pods += sum(
+        number
+        for group, number in ledger.unavailable.items()
+        if is_free(spec, ledger, group, ledger.available)
+    )
     groups = ledger.allowed
     for need in sorted(ledger.needs, reverse=True):
         taken = min(groups, ledger.needs[need])
         pods += taken * need
         groups -= taken
     return pods
+
+
+def _desired_pods(desired: int, counts: GroupCounts, counted: Counted) -> int:
+    fewest = _fewest_pods(desired, counts)
+    short = desired - counted.available
+    if short <= 0:
+        return fewest
+    missing = sorted(
+        (counts.need_of(group) or 0) - healthy for group, healthy in counted.unavailable.items()
+    )
+    return max(fewest, counted.healthy + sum(missing[:short]) + max(0, short - len(missing)))
 
 
 def _fewest_pods(desired: int, counts: GroupCounts) -> int:

@@ -73,6 +73,12 @@ SPENT = msgspec.structs.replace(LEDGER, allowed=0, available=2, needs={3: 2})
 POOR = Counted(unavailable={"down": 2, "other": 1}, needs={3: 2})
 FINE_IS_RICH = Counted(surplus={"fine": 1}, needs={3: 4})
 WORSE = Counted(unavailable={"down": 2, "other": 1, "third": 0}, needs={3: 1})
+# Every group has lost a pod of its own; the gate let `let` go before the others broke.
+FRAGILE = GroupLedger(
+    unavailable={"down": 2, "other": 2, "let": 1}, surplus={"rich": 1}, needs={3: 1},
+    available=1, desired=2, expected=4, let_go=["let"],
+)  # fmt: skip
+BROKEN = Counted(unavailable={"down": 2, "other": 2, "let": 1}, surplus={"rich": 1}, needs={3: 1})
 
 
 @pytest.mark.parametrize(
@@ -99,6 +105,18 @@ WORSE = Counted(unavailable={"down": 2, "other": 1, "third": 0}, needs={3: 1})
         (subject("rich"), LEDGER, Counted(needs={3: 4}), None, True, Reason.BUDGET),
         (subject("rich"), SPENT, Counted(needs={3: 4}), None, False, Reason.EXHAUSTED),
         (subject("fine"), SPENT, FINE_IS_RICH, None, False, Reason.EXHAUSTED),
+        # Pods of an unavailable group are free only while enough groups are available.
+        (subject("down"), FRAGILE, BROKEN, None, False, Reason.UNHEALTHY),
+        (subject("down"), FRAGILE, BROKEN, "IfHealthyBudget", False, Reason.UNHEALTHY),
+        (subject("down"), FRAGILE, BROKEN, "AlwaysAllow", True, Reason.GROUP_UNAVAILABLE),
+        (subject("down"), LEDGER, WORSE, None, False, Reason.UNHEALTHY),
+        (subject("down"), FRAGILE, LIVE, None, False, Reason.UNHEALTHY),
+        (subject("other"), LEDGER, WORSE, None, False, Reason.UNHEALTHY),
+        (subject("other"), LEDGER, WORSE, "AlwaysAllow", True, Reason.BUDGET),
+        # The rest of the group that the budget let go stays free; so does surplus.
+        (subject("let"), FRAGILE, BROKEN, None, True, Reason.GROUP_UNAVAILABLE),
+        (subject("let", healthy=False), FRAGILE, BROKEN, None, True, Reason.NOT_READY),
+        (subject("rich"), FRAGILE, BROKEN, None, True, Reason.SURPLUS),
         # A group that is down live and not in the ledger is paid for as well.
         (subject("other"), LEDGER, POOR, None, True, Reason.BUDGET),
     ],
@@ -131,6 +149,7 @@ def test_what_an_eviction_of_a_whole_group_costs() -> None:
         needs={3: 2},
         allowed=0,
         available=2,
+        let_go=["fine"],
         pods={"x": GroupRecord(uid="uid-x", group="fine", version="9")},
     )
     assert verdict.status.disruptions_allowed == 2 + 2 + 1
@@ -162,7 +181,15 @@ def test_a_denial_says_what_it_waits_for() -> None:
     assert judge(subject(healthy=False), live=WORSE).message == (
         "Pod x of group 'fine' cannot go now: it is not ready, and such pods go only while enough "
         "groups are available. 1 of 4 groups are available; the disruption budget llm requires 2. "
-        "It waits for down to be ready again."
+        "It waits for down, other, third to be ready again."
+    )
+
+
+def test_a_denial_names_the_broken_groups() -> None:
+    assert judge(subject("down"), FRAGILE, BROKEN).message == (
+        "Pod x of group 'down' cannot go now: its group is unavailable, and pods of such groups go "
+        "only while enough groups are available. 1 of 4 groups are available; the disruption "
+        "budget llm requires 2. It waits for down, let, other to be ready again."
     )
 
 

@@ -10,7 +10,7 @@ from intact.budget.pdb.group_counts import GroupCounts, Seen
 from intact.budget.pdb.group_recount import Recounted, is_current, may_go, next_check, recount
 from intact.budget.pdb.group_settings import read_settings, rules_of
 from intact.model.group_ledger import GroupLedger, GroupRecord
-from intact.model.pdb import PdbStatus, PodDisruptionBudget
+from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from tests.unit.budget.pdb.group_cases import (
     Known,
@@ -63,7 +63,9 @@ KNOWN = groups_of(3, "a", "b", "c", "d")
     [
         ({"min_available": 2}, 2, 1, 2 + 3),
         ({"min_available": 3}, 3, 0, 2),
-        ({"min_available": 5}, 5, 0, 2),
+        ({"min_available": 5}, 5, 0, 0),
+        ({"min_available": 5, "policy": "AlwaysAllow"}, 5, 0, 2),
+        ({"min_available": 5, "policy": "IfHealthyBudget"}, 5, 0, 0),
         ({"min_available": 0}, 0, 3, 2 + 9),
         ({"min_available": "50%"}, 2, 1, 2 + 3),
         ({"min_available": "51%"}, 3, 0, 2),
@@ -78,7 +80,12 @@ KNOWN = groups_of(3, "a", "b", "c", "d")
 def test_the_forms_of_a_budget_in_groups(
     spec: dict[str, int | str], desired: int, allowed: int, pods: int
 ) -> None:
-    budget = a_budget(spec.get("min_available"), spec.get("max_unavailable"))
+    policy = spec.get("policy")
+    budget = a_budget(
+        spec.get("min_available"),
+        spec.get("max_unavailable"),
+        policy=str(policy) if policy else None,
+    )
     found = counted(budget, FOUR, KNOWN)
     ledger, status = found.ledger, found.status
     assert (ledger.desired, ledger.allowed, ledger.available, ledger.expected) == (
@@ -99,6 +106,30 @@ def test_the_forms_of_a_budget_in_groups(
         ),
         ("BudgetConfigured", "True", "ValidConfig"),
     ]
+
+
+def test_the_api_server_holds_pods_that_are_not_ready_while_too_few_groups_are_available() -> None:
+    """It lets them go by itself while currentHealthy is at least desiredHealthy."""
+    fragile = [*ready("a", 2), *ready("b", 2), *ready("c", 2), *ready("d", 2)]
+    found = counted(a_budget(2), fragile, KNOWN).status
+    # One pod more in each of two groups would do.
+    assert (found.current_healthy, found.desired_healthy) == (8, 10)
+    assert found.disruptions_allowed == 0
+    found = counted(a_budget(2), [*ready("a", 3), *ready("b", 3), *fragile[6:]], KNOWN).status
+    assert (found.current_healthy, found.desired_healthy) == (10, 6)
+    assert found.disruptions_allowed == 4
+
+
+def test_a_group_that_the_budget_let_go_stays_free_until_it_is_available_again() -> None:
+    budget = a_budget(2)
+    before = GroupLedger(let_go=["a", "b", "gone"], rules=rules_of(budget))
+    pods = [*ready("a", 2), *ready("b", 3), *ready("c", 2), *ready("d", 2)]
+    found = counted(budget, pods, KNOWN, before=before)
+    assert found.ledger.let_go == ["a"]
+    assert found.status.disruptions_allowed == 2
+    # Under other groups the names mean nothing.
+    found = counted(a_budget(2, min_ready_replicas="2"), pods, KNOWN, before=before)
+    assert found.ledger.let_go == []
 
 
 def test_the_largest_groups_say_how_many_pods_may_go() -> None:
@@ -196,5 +227,6 @@ def test_a_store_must_be_as_new_as_what_others_have_seen() -> None:
 
 
 def test_the_pods_of_the_largest_allowed_groups_may_go() -> None:
-    assert may_go(GroupLedger(needs={3: 2}, allowed=1)) == 3
-    assert may_go(GroupLedger(needs={3: 2, 5: 1}, allowed=2)) == 5 + 3
+    spec = PdbSpec()
+    assert may_go(spec, GroupLedger(needs={3: 2}, allowed=1)) == 3
+    assert may_go(spec, GroupLedger(needs={3: 2, 5: 1}, allowed=2)) == 5 + 3

@@ -43,6 +43,10 @@ def groups(key: object = LWS_KEY, **more: object) -> Json:
     return amount(1) | {"podGroupPolicy": {"groupLabelKey": key, **more}}
 
 
+def ignored(**found: object) -> Json:
+    return amount(1) | {"ignoredPodSelector": found}
+
+
 AMOUNT = "must be a number from 0 on, or a percentage from 0% to 100%"
 LABEL = "must be a label key"
 CHANGED = "cannot change; make another budget instead"
@@ -67,7 +71,18 @@ ACCEPTED = [
     Case("Exists", selector(expression("app", "Exists"))),
     Case("DoesNotExist", selector(expression("app", "DoesNotExist"))),
     Case("an empty label value", selector(app="")),
+    Case("operations", amount(1) | {"protectOperations": ["DELETE", "UPDATE", "EVICT", "RESIZE"]}),
+    Case("an operation twice", amount(1) | {"protectOperations": ["DELETE", "DELETE"]}),
+    Case("no operations", amount(1) | {"protectOperations": []}),
+    Case("a total", amount(1) | {"protectTotalReplicas": 1}),
+    Case("ignored pods", ignored(matchLabels={"track": "canary"})),
+    Case("ignored pods by expression", ignored(matchExpressions=[expression("a", "Exists")])),
     Case("another amount", amount("50%"), old=amount(1)),
+    Case(
+        "other operations and ignored pods",
+        ignored(matchLabels={"track": "canary"}) | {"protectOperations": ["EVICT"]},
+        old=ignored(matchLabels={"track": "beta"}) | {"protectOperations": ["DELETE"]},
+    ),
     Case("the other amount", {"selector": SELECTOR, "minAvailable": 1}, old=amount(1)),
     Case("groups afterwards", groups(), old=amount(1)),
 ]
@@ -151,6 +166,29 @@ REFUSED = [
         "no ready pods needed",
         groups(minReadyReplicas=0),
         "spec.podGroupPolicy.minReadyReplicas",
+    ),
+    Case(
+        "an unknown operation",
+        amount(1) | {"protectOperations": ["DELETE", "EVICTION"]},
+        "spec.protectOperations[1]",
+    ),
+    Case("no total", amount(1) | {"protectTotalReplicas": 0}, "spec.protectTotalReplicas"),
+    Case("all pods ignored", ignored(), "spec.ignoredPodSelector", "must not be empty"),
+    Case(
+        "ignored pods by no operator",
+        ignored(matchExpressions=[expression("a", "Gt", "1")]),
+        "spec.ignoredPodSelector.matchExpressions[0].operator",
+    ),
+    Case(
+        "ignored pods by In without values",
+        ignored(matchExpressions=[expression("a", "In")]),
+        "spec.ignoredPodSelector.matchExpressions[0].values",
+        "In needs at least one value",
+    ),
+    Case(
+        "ignored pods by no label key",
+        ignored(matchLabels={"a b": "c"}),
+        "spec.ignoredPodSelector.matchLabels",
     ),
     Case("another selector", selector(app="db"), "spec.selector", CHANGED, old=amount(1)),
     Case("another workload", target(name="db"), "spec.targetRef", CHANGED, old=target()),

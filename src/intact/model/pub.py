@@ -1,4 +1,4 @@
-"""PodUnavailableBudget, of policy.kruise.io/v1alpha1."""
+"""PodUnavailableBudget, of policy.kruise.io: v1alpha1 and v1beta1 have the same fields."""
 
 from typing import Any
 
@@ -26,6 +26,9 @@ class PubSpec(View):
     max_unavailable: IntOrPercent | None = None
     min_available: IntOrPercent | None = None
     pod_group_policy: PodGroupPolicy | None = None
+    protect_operations: list[str] = []
+    protect_total_replicas: int | None = None
+    ignored_pod_selector: LabelSelector | None = None
 
 
 class ContainerMark(View):

@@ -161,14 +161,30 @@ async def test_several_installs_at_once_succeed_and_another_one_writes_nothing(
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
+async def test_install_adds_a_version_to_the_definition_of_an_earlier_release(
+    client: Client, namespace: str
+) -> None:
+    """And the objects that are there are served in it."""
+    earlier = await client.get(CRDS, NAME)
+    earlier["spec"]["versions"] = earlier["spec"]["versions"][:1]
+    await client.update(CRDS, earlier, NAME)
+    stored = await client.create(PUBS, budget(amount(1)), namespace)
+    await install(client)
+    beta = untyped(PUBS.group, "v1beta1", PUBS.plural, PUBS.kind)
+    found = await client.get(beta, "budget", namespace)
+    assert found["apiVersion"] == "policy.kruise.io/v1beta1"
+    assert found["spec"] == stored["spec"]
+    assert (await client.get(CRDS, NAME))["status"]["storedVersions"] == ["v1alpha1"]
+
+
 async def test_install_does_not_overwrite_a_definition_with_other_versions(client: Client) -> None:
     before = await client.get(CRDS, NAME)
     foreign = msgspec.json.decode(msgspec.json.encode(before))
-    version = dict(foreign["spec"]["versions"][0], name="v1beta1", served=True, storage=False)
+    version = dict(foreign["spec"]["versions"][0], name="v9", served=True, storage=False)
     foreign["spec"]["versions"].append(version)
     await client.update(CRDS, foreign, NAME)
     try:
-        with pytest.raises(StartError, match=r"v1beta1, which is not Intact's"):
+        with pytest.raises(StartError, match=r"v9, which is not Intact's"):
             await install(client)
     finally:
         fresh = await client.get(CRDS, NAME)

@@ -1,14 +1,17 @@
-"""What a budget's annotations say, read so that a bad value never protects less.
+"""What a budget's annotations and their fields in the spec say, read so that a bad value never
+protects less. A field wins over its annotation.
 
 `validation` refuses bad values at admission. A budget may still have one, stored before Intact was
 installed.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from intact.budget.selectors import Selector, check_selector
 from intact.model.amounts import parse_count
-from intact.model.pub import PodUnavailableBudget
+from intact.model.pub import PodUnavailableBudget, PubSpec
 
 PROTECT_OPERATIONS = "kruise.io/pub-protect-operations"
 PROTECT_TOTAL_REPLICAS = "pub.kruise.io/protect-total-replicas"
@@ -35,20 +38,40 @@ class PubSettings:
     total: int | None = None
     """Overrides the scale of the workloads; None if the budget does not."""
     enforcement: Enforcement = Enforcement.ENFORCE
+    ignored: Selector | None = None
+    """Pods that the budget counts and never holds; None if it holds all."""
+
+    def ignores(self, labels: Mapping[str, str]) -> bool:
+        return self.ignored is not None and self.ignored.selects(labels)
 
 
 def read_settings(pub: PodUnavailableBudget) -> PubSettings:
-    annotations = pub.metadata.annotations
+    annotations, spec = pub.metadata.annotations, pub.spec
+    named = spec.protect_operations or listed_operations(annotations.get(PROTECT_OPERATIONS, ""))
     return PubSettings(
-        operations=_protected(annotations.get(PROTECT_OPERATIONS, "")),
-        total=parse_count(annotations.get(PROTECT_TOTAL_REPLICAS, "")),
+        operations=_protected(named),
+        total=_total(spec, annotations.get(PROTECT_TOTAL_REPLICAS, "")),
         enforcement=_enforcement(annotations.get(ENFORCEMENT, "")),
+        ignored=_ignored(spec),
     )
 
 
-def _protected(text: str) -> frozenset[str]:
-    """DELETE, UPDATE and EVICT unless the annotation says otherwise."""
-    named = listed_operations(text)
+def _total(spec: PubSpec, annotation: str) -> int | None:
+    total = spec.protect_total_replicas
+    return parse_count(annotation) if total is None or total < 1 else total
+
+
+def _ignored(spec: PubSpec) -> Selector | None:
+    """None also if the selector is empty or cannot be read: then the budget holds all its pods."""
+    selector = spec.ignored_pod_selector
+    if selector is None or check_selector(selector):
+        return None
+    return Selector(selector) if selector.match_labels or selector.match_expressions else None
+
+
+def _protected(operations: Iterable[str]) -> frozenset[str]:
+    """DELETE, UPDATE and EVICT unless the budget says otherwise."""
+    named = frozenset(operations)
     known = named.intersection(KNOWN_OPERATIONS)
     if not named or known != named:
         return DEFAULT_OPERATIONS | known

@@ -59,7 +59,8 @@ def _errors(pub: PodUnavailableBudget) -> list[FieldError]:
         *_covered(spec),
         *_amounts(spec),
         *_groups(spec),
-        *_annotations(pub.metadata.annotations),
+        *_protection(spec),
+        *_annotations(pub.metadata.annotations, spec),
     ]
 
 
@@ -71,7 +72,7 @@ def _covered(spec: PubSpec) -> list[FieldError]:
     if spec.target_ref is not None:
         return _target(spec.target_ref)
     assert spec.selector is not None
-    return _selector(spec.selector)
+    return _selector("spec.selector", spec.selector)
 
 
 _API_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+")
@@ -94,8 +95,7 @@ def _target(target: TargetReference) -> list[FieldError]:
 _NO_LABEL_KEY = "must be a label key, such as app or example.com/shard"
 
 
-def _selector(selector: LabelSelector) -> list[FieldError]:
-    path = "spec.selector"
+def _selector(path: str, selector: LabelSelector) -> list[FieldError]:
     if not selector.match_labels and not selector.match_expressions:
         return [FieldError(path, None, "must not be empty: it would select every pod")]
     found = [FieldError(f"{path}.{at}", None, message) for at, message in check_selector(selector)]
@@ -145,7 +145,25 @@ def _groups(spec: PubSpec) -> list[FieldError]:
     return found
 
 
-def _annotations(annotations: dict[str, str]) -> list[FieldError]:
+def _protection(spec: PubSpec) -> list[FieldError]:
+    found = [
+        FieldError(f"spec.protectOperations[{index}]", operation, _NO_OPERATION)
+        for index, operation in enumerate(spec.protect_operations)
+        if operation not in KNOWN_OPERATIONS
+    ]
+    total = spec.protect_total_replicas
+    if total is not None and not 1 <= total <= MOST_REPLICAS:
+        message = f"must be from 1 to {MOST_REPLICAS}"
+        found.append(FieldError("spec.protectTotalReplicas", total, message))
+    if spec.ignored_pod_selector is not None:
+        found += _selector("spec.ignoredPodSelector", spec.ignored_pod_selector)
+    return found
+
+
+_NO_OPERATION = f"must be one of {', '.join(KNOWN_OPERATIONS)}"
+
+
+def _annotations(annotations: dict[str, str], spec: PubSpec) -> list[FieldError]:
     found = []
     operations = annotations.get(PROTECT_OPERATIONS, "")
     for operation in sorted(listed_operations(operations).difference(KNOWN_OPERATIONS)):
@@ -154,6 +172,9 @@ def _annotations(annotations: dict[str, str]) -> list[FieldError]:
     total = annotations.get(PROTECT_TOTAL_REPLICAS)
     if total is not None and parse_count(total) is None:
         message = f"{total!r} is not an integer from 0 to {MOST_REPLICAS}"
+        found.append(_annotation_error(PROTECT_TOTAL_REPLICAS, total, message))
+    elif total is not None and spec.protect_total_replicas not in (None, parse_count(total)):
+        message = f"spec.protectTotalReplicas is {spec.protect_total_replicas}; both must agree"
         found.append(_annotation_error(PROTECT_TOTAL_REPLICAS, total, message))
     mode = annotations.get(ENFORCEMENT)
     if mode is not None and mode not in list(Enforcement):

@@ -20,6 +20,8 @@ CRDS = untyped(
     "CustomResourceDefinition",
     namespaced=False,
 )
+_GENERATED = "controller-gen.kubebuilder.io/version"
+"""On the CRDs of products that are written in Go: theirs may have the same versions as ours."""
 _ESTABLISHED_WITHIN = 60.0
 _PAUSE = 0.1
 
@@ -63,12 +65,15 @@ async def _is_applied(client: Client, definition: dict[str, Any]) -> bool:
 
 
 def _refuse_foreign(found: dict[str, Any], definition: dict[str, Any]) -> None:
-    """A definition with other versions is another product's: its objects would be lost."""
+    """A definition with other versions, or made by a generator, is another product's: its objects
+    would be lost, or held by two products."""
     ours = {version["name"] for version in definition["spec"]["versions"]}
-    others = sorted({version["name"] for version in found["spec"]["versions"]} - ours)
-    if others:
+    foreign = sorted({version["name"] for version in found["spec"]["versions"]} - ours)
+    if _GENERATED in (found["metadata"].get("annotations") or {}):
+        foreign.append(f"the annotation {_GENERATED}")
+    if foreign:
         raise StartError(
-            f"the cluster has a CRD {definition['metadata']['name']} with {', '.join(others)}, "
+            f"the cluster has a CRD {definition['metadata']['name']} with {', '.join(foreign)}, "
             "which is not Intact's (OpenKruise's?); the two cannot share a CRD: uninstall the "
             "other product first"
         )

@@ -186,6 +186,7 @@ class Gate:
             Claim(entry, _subject(asked, entry, chain), entry.settings.enforcement)
             for entry in self._index.covering(asked.pod, chain)
             if entry.settings.operations & asked.protected_as
+            and not entry.settings.ignores(asked.pod.metadata.labels)
         ]
 
     async def _confirm(self, asked: Asked, claims: list[Claim]) -> list[Claim]:

@@ -1,5 +1,6 @@
 """What the annotations of a budget say, also where they are wrong."""
 
+import msgspec
 import pytest
 
 from intact.budget.pub.settings import (
@@ -57,6 +58,53 @@ def test_an_annotation_overrides_the_total(value: str, total: int | None) -> Non
 )
 def test_an_annotation_sets_the_enforcement(value: str, mode: Enforcement) -> None:
     assert read_settings(annotated(**{ENFORCEMENT: value})).enforcement is mode
+
+
+def with_spec(spec: dict[str, object], **annotations: str) -> PodUnavailableBudget:
+    return msgspec.convert(
+        {"metadata": {"name": "b", "annotations": annotations}, "spec": spec}, PodUnavailableBudget
+    )
+
+
+def test_the_fields_win_over_their_annotations() -> None:
+    annotations = {PROTECT_OPERATIONS: "UPDATE", PROTECT_TOTAL_REPLICAS: "7"}
+    fields = {"protectOperations": ["EVICT"], "protectTotalReplicas": 3}
+    found = read_settings(with_spec(fields, **annotations))
+    assert (set(found.operations), found.total) == ({"EVICT"}, 3)
+    found = read_settings(with_spec({"protectOperations": []}, **annotations))
+    assert (set(found.operations), found.total) == ({"UPDATE"}, 7)
+
+
+@pytest.mark.parametrize(
+    ("spec", "operations", "total"),
+    [
+        ({"protectOperations": ["DELET"]}, DEFAULT, None),
+        ({"protectOperations": ["RESIZE", "DELET"]}, DEFAULT | {"RESIZE"}, None),
+        ({"protectTotalReplicas": 0}, DEFAULT, None),
+        ({"protectTotalReplicas": -4}, DEFAULT, None),
+    ],
+)
+def test_a_field_with_a_bad_value_does_not_protect_less(
+    spec: dict[str, object], operations: set[str], total: int | None
+) -> None:
+    found = read_settings(with_spec(spec))
+    assert (set(found.operations), found.total) == (operations, total)
+
+
+@pytest.mark.parametrize(
+    ("selector", "ignored"),
+    [
+        ({"matchLabels": {"track": "canary"}}, True),
+        ({"matchLabels": {"track": "beta"}}, False),
+        ({"matchExpressions": [{"key": "track", "operator": "Exists"}]}, True),
+        # A selector that is empty or cannot be read must not free every pod.
+        ({}, False),
+        ({"matchExpressions": [{"key": "track", "operator": "Gt", "values": ["1"]}]}, False),
+    ],
+)
+def test_a_selector_names_the_pods_that_are_ignored(selector: object, ignored: bool) -> None:
+    found = read_settings(with_spec({"ignoredPodSelector": selector}))
+    assert found.ignores({"track": "canary"}) is ignored
 
 
 def test_a_budget_without_annotations_has_the_defaults() -> None:

@@ -81,6 +81,20 @@ def test_a_bad_annotation_is_refused(key: str, value: str, problem: str) -> None
     assert problem in error.message
 
 
+def test_a_total_is_the_same_in_the_field_and_in_the_annotation() -> None:
+    key = "pub.kruise.io/protect-total-replicas"
+    spec = amount(1) | {"protectTotalReplicas": 4}
+    assert validate(pub(spec, **{key: "4"}), []).errors == []
+    [error] = validate(pub(spec, **{key: "5"}), []).errors
+    assert (error.path, error.value) == (f"metadata.annotations[{key}]", "5")
+    assert error.message == "spec.protectTotalReplicas is 4; both must agree"
+
+
+def test_a_total_beyond_int32_is_refused() -> None:
+    [error] = validate(pub(amount(1) | {"protectTotalReplicas": 2**31}), []).errors
+    assert error.path == "spec.protectTotalReplicas"
+
+
 def test_both_amounts_without_groups_are_warned_of() -> None:
     [warning] = validate(pub(amount(1) | {"minAvailable": 1}), []).warnings
     assert "maxUnavailable wins" in warning

@@ -47,7 +47,14 @@ async def establish(api: MemoryApi, *, serve: bool = True) -> None:
                 body = {"status": {"conditions": [condition]}}
                 await client.patch(CRDS, body, crd["metadata"]["name"], subresource="status")
             if serve:
+                first, *more = versions
                 api.register(
-                    Kind(crd["spec"]["group"], versions[0], names["plural"], names["kind"])
+                    Kind(
+                        crd["spec"]["group"],
+                        first,
+                        names["plural"],
+                        names["kind"],
+                        more_versions=tuple(more),
+                    )
                 )
         await asyncio.sleep(1)

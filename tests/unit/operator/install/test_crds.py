@@ -51,6 +51,25 @@ def test_every_kind_is_compared() -> None:
     assert KINDS.keys() == VERSIONS.keys()
 
 
+@pytest.mark.parametrize("definition", definitions(), ids=lambda one: one["metadata"]["name"])
+def test_all_versions_of_a_kind_are_the_same_and_the_first_one_is_stored(
+    definition: dict[str, Any],
+) -> None:
+    first, *others = definition["spec"]["versions"]
+    assert first["storage"]
+    assert first["served"]
+    for other in others:
+        assert other | {"name": first["name"], "storage": True} == first
+        assert not other["storage"]
+        # Otherwise one change of the schema would show in both.
+        assert other["schema"] is not first["schema"]
+
+
+def test_budgets_are_served_in_both_versions_of_their_group() -> None:
+    [found] = [one for one in definitions() if one["spec"]["group"] == "policy.kruise.io"]
+    assert [one["name"] for one in found["spec"]["versions"]] == ["v1alpha1", "v1beta1"]
+
+
 @pytest.mark.parametrize("part", ["spec", "status"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_schema_has_the_fields_of_the_model_and_no_other(kind: str, part: str) -> None:
@@ -61,7 +80,7 @@ def test_the_schema_has_the_fields_of_the_model_and_no_other(kind: str, part: st
     assert fields_of_schema(schema, part) == fields_of_model(field.type, part)
 
 
-COMMON = ("selector.", "conditions[]")  # Kubernetes' own types, documented there
+COMMON = ("elector.", "conditions[]")  # Kubernetes' own types, documented there
 
 
 @pytest.mark.parametrize(

@@ -68,12 +68,25 @@ async def test_the_crd_of_another_product_is_not_overwritten() -> None:
     client = Client(new_api())
     theirs = definitions()[0]
     theirs["spec"]["versions"].append(theirs["spec"]["versions"][0] | {"name": "v9"})
-    await client.create(CRDS, theirs)
+    before = await client.create(CRDS, theirs)
     message = rf"has a CRD {theirs['metadata']['name']} with v9, which is not Intact's"
     with pytest.raises(StartError, match=message):
         await install(client)
-    found = await client.get(CRDS, theirs["metadata"]["name"])
-    assert len(found["spec"]["versions"]) == 2
+    assert await client.get(CRDS, theirs["metadata"]["name"]) == before
+
+
+@simulated
+async def test_the_crd_of_another_product_is_not_overwritten_where_the_versions_are_the_same() -> (
+    None
+):
+    client = Client(new_api())
+    theirs = definitions()[0]
+    generated = "controller-gen.kubebuilder.io/version"
+    theirs["metadata"]["annotations"] = {generated: "v0.16.5"}
+    before = await client.create(CRDS, theirs)
+    with pytest.raises(StartError, match=rf"with the annotation {generated}, which is not"):
+        await install(client)
+    assert await client.get(CRDS, theirs["metadata"]["name"]) == before
 
 
 NEVER = rf"the CRD {NAMES[0]} is not established after 60 s; kubectl describe crd"

@@ -28,7 +28,14 @@ RULES = (
 )
 LWS_GROUP, SETS_GROUP = "leaderworkerset.x-k8s.io", "sets.example.com"
 KINDS = (
-    Kind(PUBS.group, PUBS.version, PUBS.plural, PUBS.kind, status=True),
+    Kind(
+        PUBS.group,
+        PUBS.version,
+        PUBS.plural,
+        PUBS.kind,
+        more_versions=("v1beta1",),
+        status=True,
+    ),
     Kind(LWS_GROUP, "v1", "leaderworkersets", "LeaderWorkerSet", status=True, scale=Scale()),
     Kind(SETS_GROUP, "v1", "rollouts", "Rollout", status=True, scale=Scale()),
     Kind(SETS_GROUP, "v1", "shards", "Shard", status=True, scale=Scale("spec.size")),

@@ -249,6 +249,19 @@ class TestFree:
             assert await scene.delete("p-1") == 429
 
     @simulated
+    async def test_an_ignored_pod_is_free_and_counts_all_the_same(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0, ignoredPodSelector={"matchLabels": {"t": "x"}})
+            # What the change itself brings frees nothing.
+            relabelled = {"labels": {"t": "x", "unavailable-pod.kruise.io/a": "b"}}
+            assert await scene.update("p-0", {"metadata": relabelled}) == 429
+            assert await scene.update("p-0", {"metadata": {"labels": {"t": "x"}}}) == 200
+            await scene.settle()
+            assert scene.numbers() == (0, 3, 3, 3)
+            assert await scene.evict("p-0") == 200
+            assert await scene.delete("p-1") == 429
+
+    @simulated
     async def test_a_pod_that_was_let_go_already_is_free(self) -> None:
         async with running() as scene:
             await three(scene)

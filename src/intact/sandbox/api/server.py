@@ -22,7 +22,7 @@ from intact.sandbox.api.removal.eviction import evict
 from intact.sandbox.api.routing import API_SERVER, Call, Route, User, route
 from intact.sandbox.api.selectors import label_selector
 from intact.sandbox.api.state import State
-from intact.sandbox.api.store import Store
+from intact.sandbox.api.store import Restored, Snapshot, Store
 from intact.sandbox.api.watch import ErrorEvent, Watch
 from intact.sandbox.api.writing.requests import decode_body, decode_object, patch, replacement
 from intact.sandbox.api.writing.writes import Written, create, update
@@ -125,6 +125,15 @@ class MemoryApi:
         """The resourceVersion of the last write."""
         return self._state.store.revision
 
+    def snapshot(self) -> Snapshot:
+        return self._state.store.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot, as after a restore of etcd: watches break, requests under way are
+        lost, and resource versions that were seen already are given once more."""
+        self._state.store.restore(snapshot)
+        self.faults.break_watches()
+
     async def finish_pod(self, namespace: str, name: str) -> None:
         """Remove a terminating pod, as the kubelet does in the end. No hook is called."""
         pods = self._state.registry.named("pods")
@@ -133,13 +142,16 @@ class MemoryApi:
 
     async def send_as(self, user: User, request: Request) -> Response:
         try:
-            async with asyncio.timeout(request.timeout):
-                self.faults.strike(request, Moment.BEFORE)
-                await self._state.pause()
-                response = await self._answer(user, request)
-                await self._state.pause()
+            with self._state.store.request():
+                async with asyncio.timeout(request.timeout):
+                    self.faults.strike(request, Moment.BEFORE)
+                    await self._state.pause()
+                    response = await self._answer(user, request)
+                    await self._state.pause()
         except TimeoutError as error:
             raise Unreachable(f"{request.method} {request.path}: no answer in time") from error
+        except Restored as error:
+            raise Unreachable(f"{request.method} {request.path}: the server restarted") from error
         self.faults.strike(request, Moment.AFTER)
         return response
 

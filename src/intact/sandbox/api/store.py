@@ -6,7 +6,10 @@
 
 from bisect import bisect_left, insort
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol
 
 from intact.sandbox.api.kinds import Kind
@@ -72,6 +75,24 @@ class Subscriber(Protocol):
     def offer(self, change: Change) -> None: ...
 
 
+class Restored(Exception):
+    """The storage was restored while a request was under way: the server has restarted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The storage at one moment, as a backup keeps it: without its history."""
+
+    revision: int
+    objects: dict[str, dict[str, Stored]]
+    """By kind and key."""
+    population: Counter[str]
+
+
+_begun: ContextVar[int | None] = ContextVar("begun", default=None)
+"""How often the storage had been restored when the request began that this code works for."""
+
+
 class _Table:
     """The objects of one kind, in the order of their keys."""
 
@@ -101,12 +122,42 @@ class Store:
         self._tables: dict[str, _Table] = {}
         self._population: Counter[str] = Counter()
         self._subscriptions = 0
+        self._restores = 0
 
     def _table(self, kind: Kind) -> _Table:
         table = self._tables.get(kind.full_name)
         if table is None:
             table = self._tables[kind.full_name] = _Table(self._history)
         return table
+
+    @contextmanager
+    def request(self) -> Generator[None, None, None]:
+        """Around the work for one request: it writes nothing more after a restore."""
+        token = _begun.set(self._restores)
+        try:
+            yield
+        finally:
+            _begun.reset(token)
+
+    def _check_not_restored(self) -> None:
+        if _begun.get() not in (None, self._restores):
+            raise Restored
+
+    def snapshot(self) -> Snapshot:
+        tables = {name: dict(table.objects) for name, table in self._tables.items()}
+        return Snapshot(self.revision, tables, self._population.copy())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Everything is as it was, the revision as well: the next writes have revisions that other
+        writes had before. Watches stay, and miss the change."""
+        self._restores += 1
+        self.revision = self.compacted = snapshot.revision
+        self._population = snapshot.population.copy()
+        for name, table in self._tables.items():
+            table.objects = dict(snapshot.objects.get(name, {}))
+            table.keys = sorted(table.objects)
+            table.changes.clear()
+            table.forgotten = 0
 
     def get(self, kind: Kind, key: str) -> Stored | None:
         return self._table(kind).objects.get(key)
@@ -139,6 +190,7 @@ class Store:
         """The last state, under the revision of its removal."""
         table = self._table(kind)
         assert table.objects[current.key] is current, "decided on an old version"
+        self._check_not_restored()
         self.revision += 1
         del table.objects[current.key]
         table.keys.pop(bisect_left(table.keys, current.key))
@@ -154,6 +206,7 @@ class Store:
         return last
 
     def _next(self, key: str, obj: Json) -> Stored:
+        self._check_not_restored()
         self.revision += 1
         obj["metadata"]["resourceVersion"] = str(self.revision)
         return Stored(key, self.revision, obj)

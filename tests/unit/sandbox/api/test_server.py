@@ -93,3 +93,34 @@ def test_one_seed_one_course_of_events() -> None:
     first = run(main(), seed=1)
     assert len(set(first)) == 3
     assert run(main(), seed=9) == first
+
+
+async def test_a_restore_breaks_watches_and_loses_what_is_under_way(
+    api: MemoryApi, client: Client
+) -> None:
+    await client.create(CONFIGMAPS, configmap("kept"), "default")
+    before = api.snapshot()
+    kept = await client.create(CONFIGMAPS, configmap("lost"), "default")
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(_request: Json) -> Json:
+        asked.set()
+        await answer.wait()
+        return {"allowed": True}
+
+    hook = api.admit("slow", slow, [Rule(("configmaps",))])
+    under_way = asyncio.create_task(client.create(CONFIGMAPS, configmap("late"), "default"))
+    await asked.wait()
+    query = {"watch": "true", "resourceVersion": str(api.revision)}
+    async with api.stream(Request("GET", CONFIGMAPS.path("default"), query)) as stream:
+        api.restore(before)
+        with pytest.raises(Unreachable):
+            await anext(aiter(stream.chunks))
+    answer.set()
+    with pytest.raises(Unreachable, match="restarted"):
+        await under_way
+    api.withdraw(hook)
+    page = await client.list(CONFIGMAPS, "default")
+    assert [found["metadata"]["name"] for found in page.items] == ["kept"]
+    again = await client.create(CONFIGMAPS, configmap("again"), "default")
+    assert again["metadata"]["resourceVersion"] == kept["metadata"]["resourceVersion"]

@@ -4,7 +4,7 @@ import pytest
 
 from intact.sandbox.api.builtin import NAMESPACES, PODS
 from intact.sandbox.api.objects import Json
-from intact.sandbox.api.store import Change, Store, Stored
+from intact.sandbox.api.store import Change, Restored, Store, Stored
 
 
 def pod(namespace: str, name: str, value: int = 0) -> Json:
@@ -140,3 +140,37 @@ def test_the_population_of_namespaces() -> None:
     put(store, "n", "b")
     take(store, "n", "a")
     assert (store.population("n"), store.population("m"), emptied) == (1, 0, ["n"])
+
+
+def test_a_restore_goes_back_in_objects_and_revisions() -> None:
+    store = Store()
+    put(store, "n", "a")
+    put(store, "n", "b")
+    before = store.snapshot()
+    put(store, "n", "a", 1)
+    take(store, "n", "b")
+    put(store, "m", "c")
+    store.restore(before)
+    assert keys(list(store.listed(PODS))) == ["n/a", "n/b"]
+    assert [stored.obj["spec"]["value"] for stored in store.listed(PODS)] == [0, 0]
+    assert (store.population("n"), store.population("m")) == (2, 0)
+    assert store.oldest(PODS) == before.revision
+    assert put(store, "n", "d").revision == before.revision + 1
+    assert [change.revision for change in store.changes_since(PODS, 0)] == [before.revision + 1]
+
+
+def test_a_request_writes_nothing_after_a_restore() -> None:
+    store = Store()
+    put(store, "n", "a")
+    before = store.snapshot()
+    with store.request():
+        put(store, "n", "a", 1)
+        store.restore(before)
+        with pytest.raises(Restored):
+            put(store, "n", "a", 2)
+        with pytest.raises(Restored):
+            take(store, "n", "a")
+        with store.request():
+            put(store, "n", "a", 3)
+    assert keys(list(store.listed(PODS))) == ["n/a"]
+    assert store.revision == before.revision + 1

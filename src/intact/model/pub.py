@@ -64,6 +64,8 @@ class Ledger(View):
     """UIDs of owners that want no pods any more: the pods of these owners are free to go."""
     seen: str = ""
     """The resource version of the pods that the last recount looked at."""
+    rules: str = ""
+    """The settings that the last recount was for."""
 
 
 UNREADABLE = Ledger()

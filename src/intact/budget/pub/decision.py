@@ -28,6 +28,7 @@ from enum import StrEnum
 import msgspec
 
 from intact.budget.pub.ledger import Operation, make_record, stands, with_record
+from intact.budget.pub.settings import read_settings, rules_of
 from intact.model.listing import listed
 from intact.model.pub import (
     UNREADABLE,
@@ -99,7 +100,7 @@ def decide(
     ledger = status.ledger
     if pod.ended:
         return Decision(True, Reason.NOT_AVAILABLE)
-    if status.observed_generation < budget.metadata.generation or ledger is UNREADABLE:
+    if not _is_processed(budget):
         return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
     if record := ledger.pods.get(pod.uid):
         unchanged = stands(record, operation, now)
@@ -124,6 +125,15 @@ def decide(
         return denial
     spent = _spent(status, pod.group)
     return Decision(True, Reason.BUDGET, status=_recorded(spent, pod, operation, now))
+
+
+def _is_processed(budget: PodUnavailableBudget) -> bool:
+    """Whether the last recount was for the present spec and settings."""
+    status = budget.status
+    if status.observed_generation < budget.metadata.generation:
+        return False
+    ledger = status.ledger
+    return ledger is not UNREADABLE and ledger.rules == rules_of(read_settings(budget))
 
 
 def _deny(

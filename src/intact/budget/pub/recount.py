@@ -15,6 +15,7 @@ from datetime import datetime
 from intact.budget.pub import in_place as changes
 from intact.budget.pub.counts import Counts
 from intact.budget.pub.ledger import Operation, expires_at, is_expired, with_shown_pods
+from intact.budget.pub.settings import read_settings, rules_of
 from intact.model.amounts import desired_available
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
@@ -142,6 +143,7 @@ def recount(
         surplus=dict(counts.surplus),
         released=list(expectation.released),
         seen=seen,
+        rules=rules_of(read_settings(budget)),
     )
     status = PubStatus(
         observed_generation=budget.metadata.generation,

@@ -56,6 +56,17 @@ def read_settings(pub: PodUnavailableBudget) -> PubSettings:
     )
 
 
+def rules_of(settings: PubSettings) -> str:
+    """Identifies the settings that a recount depends on; empty for the defaults. The generation of
+    a budget does not change with its annotations, so its ledger names them."""
+    rules = []
+    if settings.operations != DEFAULT_OPERATIONS:
+        rules.append("operations=" + ",".join(sorted(settings.operations)))
+    if settings.total is not None:
+        rules.append(f"total={settings.total}")
+    return " ".join(rules)
+
+
 def _total(spec: PubSpec, annotation: str) -> int | None:
     total = spec.protect_total_replicas
     return parse_count(annotation) if total is None or total < 1 else total

@@ -15,7 +15,7 @@ from intact.budget.pub import in_place
 from intact.budget.pub.availability import is_available, is_exempt
 from intact.budget.pub.decision import Decision, Subject
 from intact.budget.pub.ledger import Operation
-from intact.budget.pub.settings import Enforcement
+from intact.budget.pub.settings import Enforcement, PubSettings
 from intact.kube.client import Client
 from intact.kube.errors import KubeError, NotFound
 from intact.kube.events import reference_to
@@ -28,6 +28,7 @@ from intact.model.pod_state import is_gone, is_terminating
 from intact.model.pub import ContainerMark
 from intact.operator.pub.commits import Commits
 from intact.operator.pub.index import PubEntry, PubIndex
+from intact.operator.pub.status import settings_now
 from intact.operator.watch.owners import Chain, Workloads
 from intact.operator.webhook import probe
 from intact.operator.webhook.denials import Denial, Denials
@@ -169,13 +170,13 @@ class Gate:
                 spending.append(claim)
                 if asked.dry_run:
                     self._observe(asked, claim.entry, decision, claim.mode)
-            elif denial := self._refuse(asked, claim, decision, warnings):
+            elif denial := await self._refuse(asked, claim, decision, warnings):
                 return denial
         for claim in spending if not asked.dry_run else ():
             decision = await self._commits.commit(claim.entry.key, claim.subject, asked.operation)
             if decision.allowed:
                 self._observe(asked, claim.entry, decision, claim.mode)
-            elif denial := self._refuse(asked, claim, decision, warnings):
+            elif denial := await self._refuse(asked, claim, decision, warnings):
                 return denial
         return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
 
@@ -185,8 +186,8 @@ class Gate:
         return [
             Claim(entry, _subject(asked, entry, chain), entry.settings.enforcement)
             for entry in self._index.covering(asked.pod, chain)
-            if entry.settings.operations & asked.protected_as
-            and not entry.settings.ignores(asked.pod.metadata.labels)
+            if _protects(entry.settings, asked)
+            or _protects(await settings_now(self._client, entry), asked)
         ]
 
     async def _confirm(self, asked: Asked, claims: list[Claim]) -> list[Claim]:
@@ -208,10 +209,13 @@ class Gate:
             raise _JustChanged(f"The pod {known.name} has just changed; try again.")
         return claims
 
-    def _refuse(
+    async def _refuse(
         self, asked: Asked, claim: Claim, decision: Decision, warnings: list[str]
     ) -> AdmissionResponse | None:
         """The denial, or None if the budget only warns or audits."""
+        if claim.mode is not Enforcement.ENFORCE:
+            settings = await settings_now(self._client, claim.entry)
+            claim = replace(claim, mode=settings.enforcement)
         self._observe(asked, claim.entry, decision, claim.mode)
         self._tell(asked, claim.entry, decision, claim.mode)
         if claim.mode is Enforcement.WARN:
@@ -271,6 +275,11 @@ def _subject(asked: Asked, entry: PubEntry, chain: Chain) -> Subject:
         owners=tuple(owner.uid for owner in chain.owners),
         containers=asked.containers,
     )
+
+
+def _protects(settings: PubSettings, asked: Asked) -> bool:
+    protected = settings.operations & asked.protected_as
+    return bool(protected) and not settings.ignores(asked.pod.metadata.labels)
 
 
 def _too_late(name: str) -> str:

@@ -21,6 +21,7 @@ from intact.budget.pub.recount import (
     recount,
     unseen,
 )
+from intact.budget.pub.settings import rules_of
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, NotFound
 from intact.kube.events import EventRecorder, reference_to
@@ -92,11 +93,15 @@ class Recounter:
             return
 
     async def _count(self, entry: PubEntry) -> None:
+        rules = rules_of(entry.settings)
         expectation, learned = await self._expected.of(entry)
         self._take_in(learned)
         versions = await self._read_overdue(entry)
         async with self._writes, entry.writing:
             await entry.turn.come()
+            if rules_of(entry.settings) != rules:  # the expectation is of other settings
+                self.mark(entry.key)
+                return
             try:
                 await self._write(entry, expectation, versions)
             except Conflict:

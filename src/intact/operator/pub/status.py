@@ -1,7 +1,9 @@
 """Reading and writing the status of a budget, for the gate and for the recount."""
 
 from intact.budget.pub.ledger import with_shown_pods
+from intact.budget.pub.settings import PubSettings, read_settings
 from intact.kube.client import Client
+from intact.kube.errors import NotFound
 from intact.kube.resources import PUBS
 from intact.model.pub import PodUnavailableBudget, PubStatus
 from intact.operator.pub.index import PubEntry
@@ -21,13 +23,23 @@ async def store_status(
     entry.take(stored)
 
 
-async def read_again(client: Client, entry: PubEntry) -> None:
-    """After a conflict. The entry does not take a budget whose rules have changed meanwhile: new
-    rules count only from when the index has heard of them."""
+async def read_again(client: Client, entry: PubEntry) -> PodUnavailableBudget:
+    """After a conflict; returns the budget as it is stored. The entry does not take a budget whose
+    spec has changed meanwhile: a new spec counts only from when the index has heard of it."""
     meta = entry.budget.metadata
     found = await client.get(PUBS, meta.name, meta.namespace)
     if found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
         entry.take(found)
+    return found
+
+
+async def settings_now(client: Client, entry: PubEntry) -> PubSettings:
+    """The settings as they are stored. The store may be behind, and a request that passes because
+    of a setting stores nothing that would find this out."""
+    try:
+        return read_settings(await read_again(client, entry))
+    except NotFound:
+        return entry.settings
 
 
 def _body(budget: PodUnavailableBudget, status: PubStatus) -> dict[str, object]:

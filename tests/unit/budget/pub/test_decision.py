@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from intact.budget.pub.decision import Decision, Reason, Subject, decide
 from intact.budget.pub.ledger import RECORD_LIFETIME, RENEW_AFTER, Operation
+from intact.budget.pub.settings import read_settings, rules_of
 from intact.model.meta import ObjectMeta
 from intact.model.pub import (
     ContainerMark,
@@ -270,6 +271,18 @@ def test_an_unreadable_ledger_allows_nothing() -> None:
     spoilt = msgspec.convert({**status.stored_form(), "ledger": "{"}, PubStatus)
     for asked, reason in ((status, Reason.BUDGET), (spoilt, Reason.NOT_PROCESSED)):
         assert ask(msgspec.structs.replace(budget(), status=asked), pod()).reason is reason
+
+
+def test_a_budget_with_other_settings_than_it_was_counted_for_allows_nothing() -> None:
+    total = {"pub.kruise.io/protect-total-replicas": "8"}
+    changed = msgspec.structs.replace(
+        budget(allowed=5), metadata=ObjectMeta(name="web", generation=3, annotations=total)
+    )
+    decision = ask(changed, pod())
+    assert (decision.allowed, decision.reason) == (False, Reason.NOT_PROCESSED)
+    assert "still counting" in decision.message
+    counted = changed.status.with_ledger(Ledger(rules=rules_of(read_settings(changed))))
+    assert ask(msgspec.structs.replace(changed, status=counted), pod()).allowed
 
 
 def test_surplus_is_used_up_before_a_unit_is_spent_and_then_the_group_is_free() -> None:

@@ -10,6 +10,7 @@ from intact.budget.pub.settings import (
     Enforcement,
     PubSettings,
     read_settings,
+    rules_of,
 )
 from intact.model.meta import ObjectMeta
 from intact.model.pub import PodUnavailableBudget
@@ -111,3 +112,18 @@ def test_a_budget_without_annotations_has_the_defaults() -> None:
     assert read_settings(annotated()) == PubSettings(
         operations=frozenset(DEFAULT), total=None, enforcement=Enforcement.ENFORCE
     )
+
+
+def test_other_settings_that_a_recount_depends_on_are_other_rules() -> None:
+    settings = [
+        PubSettings(),
+        PubSettings(total=0),
+        PubSettings(total=4),
+        PubSettings(operations=frozenset({"EVICT"})),
+        PubSettings(operations=frozenset({"EVICT", "DELETE"})),
+    ]
+    rules = [rules_of(one) for one in settings]
+    assert len(set(rules)) == len(rules)
+    assert rules[0] == ""
+    # The gate reads the enforcement for each request.
+    assert rules_of(PubSettings(enforcement=Enforcement.WARN)) == ""

@@ -30,6 +30,7 @@ MARK = {"unavailable-pod.kruise.io/drain": "yes"}
 SHARDS = {"groupLabelKey": "shard", "minReadyReplicas": 2}
 ENFORCEMENT = "intact.dev/enforcement"
 OPERATIONS = "kruise.io/pub-protect-operations"
+TOTAL = "pub.kruise.io/protect-total-replicas"
 NO_PROTECT = "pub.kruise.io/no-protect"
 
 
@@ -791,3 +792,44 @@ async def test_each_decision_is_observed() -> None:
             ("alice", "EVICT", "b", False, "BudgetExhausted"),
             ("alice", "EVICT", "b", False, "BudgetExhausted"),
         ]
+
+
+class TestSettings:
+    """Annotations have no generation: an edit must count from the moment when it is stored."""
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ({OPERATIONS: "EVICT"}, {OPERATIONS: "EVICT,DELETE"}),
+            ({ENFORCEMENT: "Warn"}, {ENFORCEMENT: "Enforce"}),
+            ({ENFORCEMENT: "Audit"}, {ENFORCEMENT: None}),
+            ({TOTAL: "3"}, {TOTAL: "9"}),
+            ({TOTAL: "3"}, {TOTAL: "9", OPERATIONS: "DELETE"}),
+        ],
+        ids=str,
+    )
+    @simulated
+    async def test_an_edit_that_no_store_has_seen_counts(
+        self, before: dict[str, str], after: dict[str, str | None]
+    ) -> None:
+        async with running(controllers=2) as scene:
+            await three(scene, maxUnavailable=1 if TOTAL in before else 0, annotations=before)
+            scene.faults.hold_watches()
+            change = {"metadata": {"annotations": after}}
+            await scene.client.patch(BUDGETS, change, "b", NS)
+            for name in ("p-0", "p-1", "p-2"):
+                assert await scene.delete(name) == 429
+            scene.faults.release_watches()
+            await scene.settle()
+            assert await scene.delete("p-0") == 429
+
+    @simulated
+    async def test_an_edit_is_counted_before_anything_is_allowed_again(self) -> None:
+        async with running() as scene:
+            await three(scene, annotations={TOTAL: "9"})
+            assert scene.numbers() == (0, 3, 8, 9)
+            await scene.client.patch(BUDGETS, {"metadata": {"annotations": {TOTAL: None}}}, "b", NS)
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 3)
+            assert await scene.delete("p-0") == 200
+            assert await scene.delete("p-1") == 429

@@ -90,13 +90,14 @@ class Operator:
         counts("recounts", self.pub.recounter.writes)
         counts("leaderships", self.election.transitions)
 
-    async def review(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def review(self, request: dict[str, Any], *, pinning: bool = False) -> dict[str, Any]:
         if self.died is not None:
             raise ConnectionRefusedError(f"{self.name} is dead")
         self._asked += 1
         number = self._asked
         raw = msgspec.Raw(msgspec.json.encode(request))
-        task = self._reviews[number] = asyncio.create_task(self.pub.gate.review(raw))
+        handler = self.pub.pin.review if pinning else self.pub.gate.review
+        task = self._reviews[number] = asyncio.create_task(handler(raw))
         try:
             # A caller that gives up does not cancel the review.
             await asyncio.wait({task})
@@ -116,6 +117,13 @@ class Service:
         self._world = world
         self._rng = world.rng("service")
         self._started = 0
+        world.api.admit(
+            "pin",
+            self._pin,
+            [Rule(("pods/eviction",), ("CREATE",))],
+            mutating=True,
+            namespace_selector={"matchLabels": {GATED_LABEL: "true"}},
+        )
         world.api.admit(
             "gate",
             self._review,
@@ -150,18 +158,7 @@ class Service:
     async def _review(self, request: dict[str, Any]) -> dict[str, Any]:
         trace, name = self._world.trace, request["name"]
         what = f"{request.get('subResource') or request['operation']} {name}"
-        await self._travel()
-        endpoints = [operator for operator in self.operators if self._is_listed(operator)]
-        if not endpoints:
-            trace.count("unanswered")
-            raise ConnectionRefusedError("no endpoints")
-        operator = self._rng.choice(endpoints)
-        try:
-            answer = await operator.review(request)
-        except ConnectionError:
-            trace.count("unanswered")
-            raise
-        await self._travel()
+        operator, answer = await self._ask(request)
         if name == "intact-probe":
             return answer
         if answer["allowed"]:
@@ -171,6 +168,26 @@ class Service:
             trace.count("denials")
             trace.note(f"{operator.name} denies {what}: {answer['status']['message'][:90]}")
         return answer
+
+    async def _pin(self, request: dict[str, Any]) -> dict[str, Any]:
+        return (await self._ask(request, pinning=True))[1]
+
+    async def _ask(
+        self, request: dict[str, Any], *, pinning: bool = False
+    ) -> tuple[Operator, dict[str, Any]]:
+        await self._travel()
+        endpoints = [operator for operator in self.operators if self._is_listed(operator)]
+        if not endpoints:
+            self._world.trace.count("unanswered")
+            raise ConnectionRefusedError("no endpoints")
+        operator = self._rng.choice(endpoints)
+        try:
+            answer = await operator.review(request, pinning=pinning)
+        except ConnectionError:
+            self._world.trace.count("unanswered")
+            raise
+        await self._travel()
+        return operator, answer
 
     def _is_listed(self, operator: Operator) -> bool:
         if operator.died is None:

@@ -47,7 +47,7 @@ def ignored(**found: object) -> Json:
     return amount(1) | {"ignoredPodSelector": found}
 
 
-AMOUNT = "must be a number from 0 on, or a percentage from 0% to 100%"
+AMOUNT = "must be a number from 0 to 2147483647, or a percentage from 0% to 100%"
 LABEL = "must be a label key"
 CHANGED = "cannot change; make another budget instead"
 
@@ -92,6 +92,8 @@ REFUSED = [
     Case("selector and targetRef", amount(1) | {"targetRef": TARGET}, "spec", "both are"),
     Case("no amount", {"selector": SELECTOR}, "spec", "at least one of maxUnavailable and"),
     Case("a negative number", amount(-1), "spec.maxUnavailable", AMOUNT),
+    Case("a number beyond 32 bits", amount(2**31), "spec.maxUnavailable", AMOUNT),
+    Case("a number beyond 64 bits", amount(2**63), "spec.maxUnavailable"),
     Case("101 percent", amount("101%"), "spec.maxUnavailable", AMOUNT),
     Case("a negative percentage", amount("-1%"), "spec.maxUnavailable", AMOUNT),
     Case("half a percent", amount("0.5%"), "spec.maxUnavailable", AMOUNT),

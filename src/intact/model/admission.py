@@ -59,3 +59,37 @@ class AdmissionResponse(View):
     patch: str = ""
     """A JSON patch in base64."""
     patch_type: str = ""
+
+
+class Preconditions(View):
+    uid: str | None = None
+
+
+class DeleteOptions(View):
+    dry_run: list[str] | None = None
+    preconditions: Preconditions | None = None
+
+
+class Eviction(View):
+    """Eviction, of policy/v1: what its admission needs of it."""
+
+    delete_options: DeleteOptions | None = None
+
+    @property
+    def uid(self) -> str:
+        """The UID of the pod that it is pinned to, or empty."""
+        options = self.delete_options
+        return (options.preconditions.uid or "") if options and options.preconditions else ""
+
+    @property
+    def is_dry_run(self) -> bool:
+        """The body asks for a dry run, whatever the query says."""
+        return bool(self.delete_options and self.delete_options.dry_run)
+
+
+_EVICTION = msgspec.json.Decoder(Eviction)
+
+
+def read_eviction(raw: msgspec.Raw) -> Eviction:
+    """Raises `msgspec.DecodeError` if it has another shape."""
+    return _EVICTION.decode(raw)

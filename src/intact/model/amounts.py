@@ -15,6 +15,8 @@ def check_amount(amount: int | str) -> str | None:
     if isinstance(amount, bool) or not isinstance(amount, int | str):
         return f"{amount!r} is neither an integer nor a percentage"
     if isinstance(amount, int):
+        if amount > MOST_REPLICAS:
+            return f"{amount} is more than {MOST_REPLICAS}"
         return None if amount >= 0 else f"{amount} is negative"
     return None if _PERCENT.fullmatch(amount) else f"{amount!r} is not a percentage from 0% to 100%"
 

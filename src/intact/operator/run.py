@@ -33,6 +33,7 @@ from intact.operator.watch.shared import Watches
 from intact.operator.webhook.configuration import (
     GATE_PATH,
     PDB_STATUS_PATH,
+    PIN_PATH,
     PLACE_PATH,
     VALIDATE_PDB_PATH,
     VALIDATE_PUB_PATH,
@@ -141,6 +142,7 @@ class Process:
         self._controllers.append(pub)
         self._gates.append(pub)
         self._handlers[GATE_PATH] = self.metrics.timed(pub.gate.review)
+        self._handlers[PIN_PATH] = pub.pin.review
         self._handlers[VALIDATE_PUB_PATH] = pub.validation.review
         self.metrics.show_pub(pub)
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from intact.model.admission import NULL, AdmissionResponse, read_request
+from intact.model.admission import NULL, AdmissionResponse, read_eviction, read_request
 
 
 def raw(text: str) -> msgspec.Raw:
@@ -32,3 +32,25 @@ def test_a_request_of_another_shape_is_refused(text: str) -> None:
 
 def test_an_answer_is_written_without_what_it_does_not_say() -> None:
     assert msgspec.to_builtins(AdmissionResponse(allowed=True)) == {"allowed": True}
+
+
+EVICTIONS = {
+    "nothing": ("{}", "", False),
+    "no options": ('{"deleteOptions": null}', "", False),
+    "no preconditions": ('{"deleteOptions": {"gracePeriodSeconds": 1}}', "", False),
+    "a version": ('{"deleteOptions": {"preconditions": {"resourceVersion": "1"}}}', "", False),
+    "a UID": ('{"deleteOptions": {"preconditions": {"uid": "u"}}}', "u", False),
+    "no UID": ('{"deleteOptions": {"preconditions": {"uid": null}}}', "", False),
+    "a dry run": ('{"deleteOptions": {"dryRun": ["All"]}}', "", True),
+}
+
+
+@pytest.mark.parametrize(("text", "uid", "dry_run"), EVICTIONS.values(), ids=EVICTIONS)
+def test_what_an_eviction_says(text: str, uid: str, dry_run: bool) -> None:
+    eviction = read_eviction(msgspec.Raw(text.encode()))
+    assert (eviction.uid, eviction.is_dry_run) == (uid, dry_run)
+
+
+def test_an_eviction_of_another_shape_is_refused() -> None:
+    with pytest.raises(msgspec.DecodeError):
+        read_eviction(msgspec.Raw(b'{"deleteOptions": {"preconditions": {"uid": 5}}}'))

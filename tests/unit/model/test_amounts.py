@@ -59,6 +59,7 @@ def test_if_both_are_set_both_hold_for_groups_and_max_unavailable_wins_for_pods(
 
 MALFORMED: dict[str, Any] = {
     "negative": -1,
+    "beyond 32 bits": 2**31,
     "a number in words": "1",
     "no percentage": "ten",
     "above 100%": "101%",
@@ -84,7 +85,7 @@ def test_a_malformed_amount_is_refused(amount: Any) -> None:
         resolve(amount, 10)
 
 
-@pytest.mark.parametrize("amount", [0, 1, 2**31, "0%", "7%", "10%", "99%", "100%"])
+@pytest.mark.parametrize("amount", [0, 1, 2**31 - 1, "0%", "7%", "10%", "99%", "100%"])
 def test_a_good_amount(amount: int | str) -> None:
     assert check_amount(amount) is None
 

@@ -89,7 +89,7 @@ async def test_webhooks_are_served_only_if_they_are_asked_for_and_answered() -> 
 @pytest.mark.parametrize(
     ("controllers", "paths"),
     [
-        (("pub",), {"/gate", "/validate/pub"}),
+        (("pub",), {"/gate", "/pin", "/validate/pub"}),
         (("pdb",), {"/validate/pdb", "/gate/pdb-status"}),
         (("rbg",), {"/validate/rbg", "/place"}),
     ],

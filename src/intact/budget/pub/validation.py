@@ -115,7 +115,7 @@ def _selector(path: str, selector: LabelSelector) -> list[FieldError]:
     return found
 
 
-_NO_AMOUNT = "must be a number from 0 on, or a percentage from 0% to 100%"
+_NO_AMOUNT = f"must be a number from 0 to {MOST_REPLICAS}, or a percentage from 0% to 100%"
 
 
 def _amounts(spec: PubSpec) -> list[FieldError]:
@@ -140,8 +140,9 @@ def _groups(spec: PubSpec) -> list[FieldError]:
             FieldError("spec.podGroupPolicy.groupLabelKey", policy.group_label_key, _NO_LABEL_KEY)
         )
     need = policy.min_ready_replicas
-    if need is not None and need < 1:
-        found.append(FieldError("spec.podGroupPolicy.minReadyReplicas", need, "must be at least 1"))
+    if need is not None and not 1 <= need <= MOST_REPLICAS:
+        message = f"must be at least 1 and at most {MOST_REPLICAS}"
+        found.append(FieldError("spec.podGroupPolicy.minReadyReplicas", need, message))
     return found
 
 

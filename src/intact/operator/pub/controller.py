@@ -19,10 +19,12 @@ from intact.kube.store import Key, Store
 from intact.model.namespace import Namespace
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.pub.commits import Commits
+from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.expected import ExpectedUnits
 from intact.operator.pub.gate import Gate, Observe, ignore
 from intact.operator.pub.gated_namespaces import GatedNamespaces
 from intact.operator.pub.index import PubIndex, ignore_dirty
+from intact.operator.pub.pin import Pin
 from intact.operator.pub.recount import Recounter
 from intact.operator.pub.validation import PubValidation
 from intact.operator.watch.shared import Watches
@@ -57,8 +59,11 @@ class PubController:
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.denials = Denials(self.events)
         self.commits = Commits(client, self.index, now=now)
+        self.pin = Pin(client)
+        self.confirmation = Confirmation(client, self.pods.store)
         self.gate = Gate(
             client,
+            self.confirmation,
             self.index,
             self.workloads,
             self.namespaces.store,

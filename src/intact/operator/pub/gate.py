@@ -17,16 +17,22 @@ from intact.budget.pub.decision import Decision, Subject
 from intact.budget.pub.ledger import Operation
 from intact.budget.pub.settings import Enforcement, PubSettings
 from intact.kube.client import Client
-from intact.kube.errors import KubeError, NotFound
+from intact.kube.errors import KubeError
 from intact.kube.events import reference_to
 from intact.kube.resources import PODS, PUBS
 from intact.kube.store import Store
-from intact.model.admission import AdmissionRequest, AdmissionResponse, read_request
+from intact.model.admission import (
+    AdmissionRequest,
+    AdmissionResponse,
+    read_eviction,
+    read_request,
+)
 from intact.model.namespace import Namespace
 from intact.model.pod import Pod, ResizablePod
 from intact.model.pod_state import is_gone, is_terminating
 from intact.model.pub import ContainerMark
 from intact.operator.pub.commits import Commits
+from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.pub.status import settings_now
 from intact.operator.watch.owners import Chain, Workloads
@@ -34,9 +40,10 @@ from intact.operator.webhook import probe
 from intact.operator.webhook.denials import Denial, Denials
 from intact.operator.webhook.responses import ALLOWED, PROBED, denied
 
-_TRUSTED = 1.0
-"""Seconds for which a name is sure to stand for the pod that was read, or for one that is not
-ready. The API server evicts by name alone."""
+_LONG = 1.0
+"""Seconds. After a decision that took longer, the gate looks whether the pod is still the same."""
+_LONGEST_IMAGE = 2000
+"""Characters. The ledger keeps the image of an update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,7 @@ class Gate:
     def __init__(
         self,
         client: Client,
+        confirmation: Confirmation,
         index: PubIndex,
         workloads: Workloads,
         namespaces: Store[Namespace],
@@ -86,6 +94,7 @@ class Gate:
         observe: Observe = ignore,
     ) -> None:
         self._client = client
+        self._confirmation = confirmation
         self._index = index
         self._workloads = workloads
         self._namespaces = namespaces
@@ -96,68 +105,58 @@ class Gate:
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview."""
         request = read_request(raw)
-        if request.sub_resource == "eviction" and request.name == probe.NAME:
-            return PROBED
-        begun = _monotonic()
         try:
-            answer = await self._judge(request)
-        except _JustChanged as error:
+            return await self._judge(request)
+        except _Later as error:
             return denied(str(error))
         except KubeError as error:
             return denied(f"Intact cannot read what it needs to decide this: {error}")
-        if (
-            request.sub_resource == "eviction"
-            and answer.allowed
-            and _monotonic() > begun + _TRUSTED
-        ):
-            return denied(_too_late(request.name))
-        return answer
 
     async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
-        asked = await self._understand(request)
-        if asked is None or is_exempt(asked.pod):
-            return ALLOWED
-        if self._is_ending(request.namespace):
-            return ALLOWED
-        return await self._answer(asked)
-
-    async def _understand(self, request: AdmissionRequest) -> Asked | None:
-        """What is asked for, or None if it cannot make a pod unavailable."""
-        user = request.user_info.username
         if request.sub_resource == "eviction":
-            options = _EVICTION.decode(request.object).delete_options
-            dry_run = request.dry_run or bool(options and options.dry_run)
-            pod = await self._find(request.namespace, request.name)
-            return Asked(Operation.EVICT, pod, dry_run, user) if pod else None
-        old = _POD.decode(request.old_object)
-        if request.operation == "DELETE":
-            return Asked(Operation.DELETE, old, request.dry_run, user)
-        new = _POD.decode(request.object)
-        asked = Asked(Operation.UPDATE, old, request.dry_run, user)
-        if request.sub_resource == "resize":
-            resized = in_place.restarting_resizes(
-                _RESIZED.decode(request.old_object), _RESIZED.decode(request.object)
-            )
-            marks = in_place.mark_containers(old, resized)
-            return replace(asked, containers=marks, resize=True) if marks else None
-        marks = in_place.restarted_containers(old, new)
-        if not (marks or in_place.is_newly_marked(old, new) or in_place.ends_sooner(old, new)):
-            return None
-        return replace(asked, containers=marks)
+            return await self._judge_eviction(request)
+        shown = _POD.decode(request.old_object)
+        pod = await self._confirmation.of(shown.metadata)
+        asked = _understand(request, pod) if pod is not None else None
+        return await self._answer(asked) if asked is not None else ALLOWED
 
-    async def _find(self, namespace: str, name: str) -> Pod | None:
-        """The pod of an eviction, which carries only its name. The API server's own object decides:
-        in a store that is behind, the name may still stand for an earlier pod, which is free."""
-        try:
-            return await self._client.get(PODS, name, namespace)
-        except NotFound:
-            return None
+    async def _judge_eviction(self, request: AdmissionRequest) -> AdmissionResponse:
+        """An eviction carries only the name of its pod and, once it is pinned, the UID. The API
+        server's own object decides: a store that is behind may miss what the pod is labelled as."""
+        begun = _monotonic()
+        eviction, name = read_eviction(request.object), request.name
+        uid = eviction.uid
+        if uid == probe.PINNED:
+            return PROBED
+        if not uid:
+            raise _Later(
+                f"The eviction of the pod {name} has no UID of a pod. Intact puts it there with a "
+                "mutating webhook: either another webhook removes it, or the API server does not "
+                "call that webhook yet."
+            )
+        # Whoever asked for a pod that is not there gets the API server's own answer: it finds
+        # another UID, or no pod at all.
+        pod = await self._confirmation.read(request.namespace, name, uid)
+        if pod is None:
+            return ALLOWED
+        dry_run = request.dry_run or eviction.is_dry_run
+        answer = await self._answer(
+            Asked(Operation.EVICT, pod, dry_run, request.user_info.username)
+        )
+        if not answer.allowed or _monotonic() < begun + _LONG:
+            return answer
+        if await self._confirmation.read(request.namespace, name, uid) is None:
+            # kubectl drain gives up at the conflict that the API server would answer with.
+            raise _Later(f"The pod {name} has been replaced meanwhile; try again.")
+        return answer
 
     def _is_ending(self, namespace: str) -> bool:
         known = self._namespaces.get("", namespace)
         return known is not None and is_terminating(known)
 
     async def _answer(self, asked: Asked) -> AdmissionResponse:
+        if is_exempt(asked.pod) or self._is_ending(asked.pod.metadata.namespace):
+            return ALLOWED
         claims = await self._claims(asked)
         if asked.operation is not Operation.DELETE and not is_available(asked.pod):
             claims = await self._confirm(asked, claims)
@@ -204,9 +203,9 @@ class Gate:
         known = asked.pod.metadata
         if all(known.uid in claim.entry.budget.status.ledger.pods for claim in claims):
             return claims
-        found = await self._client.get(PODS, known.name, known.namespace)
-        if found.metadata.resource_version != known.resource_version:
-            raise _JustChanged(f"The pod {known.name} has just changed; try again.")
+        found = await self._confirmation.read(known.namespace, known.name, known.uid)
+        if found is None or found.metadata.resource_version != known.resource_version:
+            raise _Later(f"The pod {known.name} has just changed; try again.")
         return claims
 
     async def _refuse(
@@ -245,21 +244,34 @@ class Gate:
         )
 
 
-class _JustChanged(KubeError):
-    """The pod is not the one any more that the gate has looked at."""
-
-
-class _DeleteOptions(msgspec.Struct, rename="camel"):
-    dry_run: list[str] | None = None
-
-
-class _Eviction(msgspec.Struct, rename="camel"):
-    delete_options: _DeleteOptions | None = None
+class _Later(KubeError):
+    """It cannot be decided now, for a reason that passes."""
 
 
 _POD = msgspec.json.Decoder(Pod)
 _RESIZED = msgspec.json.Decoder(ResizablePod)
-_EVICTION = msgspec.json.Decoder(_Eviction)
+
+
+def _understand(request: AdmissionRequest, pod: Pod) -> Asked | None:
+    """What is asked for, or None if it cannot make the pod unavailable."""
+    user, dry_run = request.user_info.username, request.dry_run
+    if request.operation == "DELETE":
+        return Asked(Operation.DELETE, pod, dry_run, user)
+    new = _POD.decode(request.object)
+    asked = Asked(Operation.UPDATE, pod, dry_run, user)
+    if request.sub_resource == "resize":
+        resized = in_place.restarting_resizes(
+            _RESIZED.decode(request.old_object), _RESIZED.decode(request.object)
+        )
+        own = {container.name for container in pod.spec.all_containers()}
+        marks = in_place.mark_containers(pod, {name: "" for name in resized if name in own})
+        return replace(asked, containers=marks, resize=True) if marks else None
+    marks = in_place.restarted_containers(pod, new)
+    if any(len(mark.wanted) > _LONGEST_IMAGE for mark in marks.values()):
+        raise _Later(f"An image of the pod {pod.metadata.name} has a name that is too long.")
+    if not (marks or in_place.is_newly_marked(pod, new) or in_place.ends_sooner(pod, new)):
+        return None
+    return replace(asked, containers=marks)
 
 
 def _subject(asked: Asked, entry: PubEntry, chain: Chain) -> Subject:
@@ -280,13 +292,6 @@ def _subject(asked: Asked, entry: PubEntry, chain: Chain) -> Subject:
 def _protects(settings: PubSettings, asked: Asked) -> bool:
     protected = settings.operations & asked.protected_as
     return bool(protected) and not settings.ignores(asked.pod.metadata.labels)
-
-
-def _too_late(name: str) -> str:
-    return (
-        f"Intact took longer than {_TRUSTED:g} s to decide about the pod {name}, and another pod "
-        "may have this name by now; try again."
-    )
 
 
 def _monotonic() -> float:

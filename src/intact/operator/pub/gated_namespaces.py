@@ -2,7 +2,7 @@
 
 The webhook registrations reach only namespaces with the label `intact.dev/gated`. The leader sets
 the label on namespaces with a budget and removes it from all others. Then it sends a dry run of an
-eviction of a pod that does not exist: if the gate answers, and not the API server itself, the gate
+eviction with a UID that no pod has: if the gate answers, and not the API server itself, the gate
 holds the pods of the namespace.
 """
 
@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from intact.kube.client import Client
-from intact.kube.errors import KubeError, NotFound, TooManyRequests
+from intact.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 from intact.kube.queue import Queue
 from intact.kube.resources import NAMESPACES, PODS
 from intact.kube.store import Key, Store
@@ -81,11 +81,12 @@ class GatedNamespaces:
     async def _probe(self, namespace: str) -> bool:
         """Whether the API server asks the gate. It takes a moment to notice a new label."""
         try:
-            await self._client.evict(PODS, probe.NAME, namespace, dry_run=True)
+            await self._client.evict(PODS, probe.NAME, namespace, uid=probe.UID, dry_run=True)
         except TooManyRequests as answer:
             if answer.has_cause(probe.CAUSE):
                 return True
             raise
-        except NotFound:
+        except (NotFound, Conflict):
+            # No such pod, or a pod of that name, which never has this UID.
             pass
         return False

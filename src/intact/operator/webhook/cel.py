@@ -9,6 +9,7 @@ from typing import Any
 
 from intact.budget.pdb.scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL
 from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX
+from intact.operator.webhook import probe
 
 Condition = dict[str, Any]
 
@@ -80,6 +81,16 @@ RESTARTING_RESIZE = {
     "name": "resize-restarts-a-container",
     "expression": _of_any_container(_RESTART),
 }
+
+_PINNED_TO = "object.deleteOptions.preconditions.uid"
+NOT_PINNED = {
+    "name": "eviction-is-not-pinned",
+    "expression": (
+        "!has(object.deleteOptions) || !has(object.deleteOptions.preconditions)"
+        f" || !has({_PINNED_TO}) || {_PINNED_TO} in ['', '{probe.UID}']"
+    ),
+}
+"""The eviction names no UID of a pod, or is Intact's own probe."""
 
 STAYS = {
     "name": "object-is-not-being-deleted",

@@ -20,6 +20,7 @@ from intact.rollout.names import BATCHED
 NAME = "intact"
 GATED_LABEL = "intact.dev/gated"
 GATE_PATH = "/gate"
+PIN_PATH = "/pin"
 VALIDATE_PUB_PATH = "/validate/pub"
 VALIDATE_PDB_PATH = "/validate/pdb"
 PDB_STATUS_PATH = "/gate/pdb-status"
@@ -98,13 +99,7 @@ def validating_configuration(
 ) -> Json:
     """The validating webhooks. `exempt_namespaces` are never gated, whatever their labels; `served`
     are the paths that are answered, or None for all."""
-    exempt = sorted({*NEVER_GATED, *exempt_namespaces})
-    gated = {
-        "matchExpressions": [
-            {"key": GATED_LABEL, "operator": "In", "values": ["true"]},
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exempt},
-        ]
-    }
+    gated = _gated(exempt_namespaces)
 
     def webhook(name: str, path: str, rule: Json, *matching: cel.Condition) -> Json:
         found = _webhook(address, ca_bundle, name, path, rule, *matching)
@@ -161,11 +156,24 @@ def validating_configuration(
     )
 
 
+def _gated(exempt_namespaces: Iterable[str]) -> Json:
+    exempt = sorted({*NEVER_GATED, *exempt_namespaces})
+    return {
+        "matchExpressions": [
+            {"key": GATED_LABEL, "operator": "In", "values": ["true"]},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exempt},
+        ]
+    }
+
+
 def mutating_configuration(
-    address: Address, ca_bundle: bytes, served: Collection[str] | None = None
+    address: Address,
+    ca_bundle: bytes,
+    exempt_namespaces: Iterable[str] = (),
+    served: Collection[str] | None = None,
 ) -> Json:
-    """The mutating webhooks: the status of PodDisruptionBudgets that count groups, and the place of
-    pods that come in batches."""
+    """The mutating webhooks: the UID in evictions, the status of PodDisruptionBudgets that count
+    groups, and the place of pods that come in batches."""
     rule = _rule(PDBS.group, PDBS.version, f"{PDBS.plural}/status", "UPDATE")
     by_label = _webhook(
         address,
@@ -186,7 +194,11 @@ def mutating_configuration(
     batched = {"matchExpressions": [{"key": BATCHED, "operator": "Exists"}]}
     rule = _rule("", "v1", "pods", "CREATE")
     place = _webhook(address, ca_bundle, "pods.place.intact.dev", PLACE_PATH, rule)
+    rule = _rule("", "v1", "pods/eviction", "CREATE")
+    pin = _webhook(address, ca_bundle, "evictions.pin.intact.dev", PIN_PATH, rule, cel.NOT_PINNED)
     webhooks = [
+        # Another webhook may remove the UID: then this one is called once more.
+        {**pin, "namespaceSelector": _gated(exempt_namespaces), "reinvocationPolicy": "IfNeeded"},
         {**by_label, "objectSelector": IN_GROUPS},
         by_field,
         {**place, "objectSelector": batched, "reinvocationPolicy": "Never"},

@@ -63,7 +63,8 @@ class Webhooks:
         return validating_configuration(self._address, bundle, self._exempt, self._handlers)
 
     def _mutating(self) -> dict[str, object]:
-        return mutating_configuration(self._address, self.certificates.ca_bundle, self._handlers)
+        bundle = self.certificates.ca_bundle
+        return mutating_configuration(self._address, bundle, self._exempt, self._handlers)
 
     def problem(self) -> str | None:
         """What is wrong; None while reviews are answered and the registration is as wanted."""

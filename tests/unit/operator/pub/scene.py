@@ -114,6 +114,13 @@ class Scene:
 
     def register_gate(self) -> None:
         """Requests go to the controllers in turn."""
+        self.api.admit(
+            "pin",
+            lambda request: self.pin(request, next(self._turns)),
+            [Rule(("pods/eviction",), ("CREATE",))],
+            mutating=True,
+            namespace_selector={"matchLabels": {GATED_LABEL: "true"}},
+        )
         self.hook = self.api.admit(
             "gate",
             lambda request: self.review(request, next(self._turns)),
@@ -125,6 +132,11 @@ class Scene:
         answer = await (controller or self.controller).gate.review(
             msgspec.Raw(msgspec.json.encode(request))
         )
+        found: Json = msgspec.to_builtins(answer)
+        return found
+
+    async def pin(self, request: Json, controller: PubController) -> Json:
+        answer = await controller.pin.review(msgspec.Raw(msgspec.json.encode(request)))
         found: Json = msgspec.to_builtins(answer)
         return found
 

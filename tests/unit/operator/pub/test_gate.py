@@ -1,10 +1,12 @@
 """The gate as clients meet it: what is asked about, what is answered, what is stored."""
 
 import asyncio
+import base64
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from intact.kube.errors import ApiError
@@ -833,3 +835,95 @@ class TestSettings:
             assert scene.numbers() == (1, 3, 2, 3)
             assert await scene.delete("p-0") == 200
             assert await scene.delete("p-1") == 429
+
+
+class TestForgedReviews:
+    """Whoever reaches the port may send a review."""
+
+    async def forge(self, scene: Scene, name: str, **changes: Any) -> Json:
+        pod = scene.api.peek("pods", NS, "p-0") or {}
+        meta = pod["metadata"] | {"name": name} | changes
+        request = {"uid": "u", "operation": "DELETE", "namespace": NS, "name": name}
+        return await scene.review(request | {"oldObject": pod | {"metadata": meta}})
+
+    @simulated
+    async def test_a_pod_that_the_api_does_not_have_is_not_recorded(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            await self.forge(scene, "unknown", uid="unknown")
+            await self.forge(scene, "p-0", uid="another", resourceVersion="999999999999999")
+            assert scene.status().ledger.pods == {}
+
+    @pytest.mark.parametrize("version", ["999999999999999", "abc", ""])
+    @simulated
+    async def test_what_is_recorded_of_a_pod_is_what_the_api_has(self, version: str) -> None:
+        async with running() as scene:
+            await three(scene)
+            await self.forge(scene, "p-0", resourceVersion=version)
+            [record] = scene.status().ledger.pods.values()
+            true = (scene.api.peek("pods", NS, "p-0") or {})["metadata"]["resourceVersion"]
+            assert record.resource_version == true
+            await scene.settle(31)
+            assert scene.numbers() == (1, 3, 2, 3)
+
+    @simulated
+    async def test_a_review_cannot_exempt_a_pod_or_take_its_labels(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            lies: list[Json] = [{"labels": {}}, {"annotations": {NO_PROTECT: "true"}}]
+            for changes in lies:
+                assert not (await self.forge(scene, "p-0", **changes))["allowed"]
+
+    @simulated
+    async def test_the_image_of_an_update_cannot_fill_the_ledger(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            pod = scene.api.peek("pods", NS, "p-0") or {}
+            image = {"name": "main", "image": "x" * 10_000}
+            request = {"uid": "u", "operation": "UPDATE", "namespace": NS, "name": "p-0"}
+            objects = {"oldObject": pod, "object": pod | {"spec": {"containers": [image]}}}
+            assert not (await scene.review(request | objects))["allowed"]
+            assert scene.status().ledger.pods == {}
+
+
+class TestSlowEvictions:
+    @simulated
+    async def test_an_eviction_may_take_its_time(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.wires[0].delay = lambda request: 4.0 if request.method == "PUT" else 0.0
+            assert await scene.evict("p-0") == 200
+            assert scene.names() == {"p-1", "p-2"}
+
+    @simulated
+    async def test_a_pod_that_was_replaced_meanwhile_stays_and_the_evictor_tries_again(
+        self,
+    ) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.wires[0].delay = lambda request: 4.0 if request.method == "PUT" else 0.0
+            eviction = asyncio.create_task(scene.evict("p-0"))
+            await asyncio.sleep(2)
+            assert scene.hook is not None
+            scene.api.withdraw(scene.hook)
+            await scene.client.delete(PODS, "p-0", NS)
+            await scene.finish("p-0")
+            await replace(scene, "p-0")
+            assert await eviction == 429
+            assert scene.names() == {"p-0", "p-1", "p-2"}
+
+    @simulated
+    async def test_an_eviction_that_lost_its_uid_is_denied(self) -> None:
+        async with running() as scene:
+            await three(scene)
+
+            async def strip(_request: Json) -> Json:
+                patch = [{"op": "remove", "path": "/deleteOptions/preconditions"}]
+                text = base64.b64encode(msgspec.json.encode(patch)).decode()
+                return {"allowed": True, "patch": text, "patchType": "JSONPatch"}
+
+            rules = [Rule(("pods/eviction",), ("CREATE",))]
+            scene.api.admit("strip", strip, rules, mutating=True)
+            with pytest.raises(ApiError, match="has no UID of a pod"):
+                await scene.client.evict(POD_VIEWS, "p-0", NS)
+            assert scene.status().ledger.pods == {}

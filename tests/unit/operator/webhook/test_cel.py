@@ -25,6 +25,9 @@ OPTIONAL = (
     "oldObject.spec.activeDeadlineSeconds",
     "object.spec.budgetScope",
     "c.resizePolicy",
+    "object.deleteOptions",
+    "object.deleteOptions.preconditions",
+    "object.deleteOptions.preconditions.uid",
 )
 
 

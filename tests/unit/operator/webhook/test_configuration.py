@@ -8,6 +8,7 @@ import pytest
 from intact.operator.webhook.configuration import (
     GATE_PATH,
     PDB_STATUS_PATH,
+    PIN_PATH,
     PLACE_PATH,
     VALIDATE_RBG_PATH,
     ServiceAddress,
@@ -31,6 +32,7 @@ PATHS = {
     "status.pdbs.intact.dev": "/gate/pdb-status",
     "status.scoped.pdbs.intact.dev": "/gate/pdb-status",
     "pods.place.intact.dev": "/place",
+    "evictions.pin.intact.dev": "/pin",
 }
 
 
@@ -69,6 +71,7 @@ def test_a_url_with_an_ipv6_address() -> None:
         (VALIDATE_RBG_PATH, ["groups.intact.dev"]),
         (PLACE_PATH, ["pods.place.intact.dev"]),
         (PDB_STATUS_PATH, ["status.pdbs.intact.dev", "status.scoped.pdbs.intact.dev"]),
+        (PIN_PATH, ["evictions.pin.intact.dev"]),
         (GATE_PATH, [name for name, path in PATHS.items() if path == GATE_PATH]),
     ],
 )
@@ -77,7 +80,7 @@ def test_only_paths_that_are_answered_are_registered(
 ) -> None:
     both = (
         validating_configuration(address, BUNDLE, (), [path]),
-        mutating_configuration(address, BUNDLE, [path]),
+        mutating_configuration(address, BUNDLE, (), [path]),
     )
     assert [one["name"] for body in both for one in body["webhooks"]] == names
 
@@ -98,6 +101,10 @@ def test_only_labelled_namespaces_are_gated_and_some_never() -> None:
         gates = ".gate." in webhook["name"]
         assert webhook["namespaceSelector"] == (expected if gates else {})
         assert webhook["sideEffects"] == ("NoneOnDryRun" if gates else "None")
+    mutating = mutating_configuration(INSIDE, BUNDLE, ["intact-system"])["webhooks"]
+    for webhook in mutating:
+        pins = webhook["name"] == "evictions.pin.intact.dev"
+        assert webhook["namespaceSelector"] == (expected if pins else {})
 
 
 @pytest.mark.parametrize("name", PATHS)

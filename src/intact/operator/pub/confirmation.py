@@ -1,0 +1,41 @@
+"""The pod that a review is about, as the API has it.
+
+Whoever reaches the port can send a review. So a review only names a pod, by its UID; everything
+that is decided and recorded about the pod comes from the store or from a read of the API. A review
+about a pod that the API does not have changes nothing: the API server refuses such a request itself
+if it is real, since the pod has gone meanwhile.
+
+The store answers alone where it has the very version of the review, as it mostly does. Otherwise
+the API is read. If it has a newer version than the review, that one counts: the API server stores
+neither a deletion nor an update on an object that has changed, but asks again with the new one.
+"""
+
+from intact.kube.client import Client
+from intact.kube.errors import NotFound
+from intact.kube.resources import PODS
+from intact.kube.store import Store
+from intact.model.pod import Pod, PodMeta
+
+
+class Confirmation:
+    def __init__(self, client: Client, pods: Store[Pod]) -> None:
+        self._client = client
+        self._pods = pods
+
+    async def of(self, shown: PodMeta) -> Pod | None:
+        """The pod of a review that shows this metadata; None if the API has no such pod."""
+        known = self._pods.get(shown.namespace, shown.name)
+        if known is not None and (known.metadata.uid, known.metadata.resource_version) == (
+            shown.uid,
+            shown.resource_version,
+        ):
+            return known
+        return await self.read(shown.namespace, shown.name, shown.uid)
+
+    async def read(self, namespace: str, name: str, uid: str) -> Pod | None:
+        """The pod as the API has it now; None if it has none of this name and UID."""
+        try:
+            found = await self._client.get(PODS, name, namespace)
+        except NotFound:
+            return None
+        return found if found.metadata.uid == uid else None

@@ -1,0 +1,222 @@
+"""Objects and requests that are unusual, hostile or late: none opens or freezes a budget."""
+
+import json
+
+import aiohttp
+
+from intact.kube.resources import PUBS
+from intact.operator.webhook.configuration import VALIDATING
+from tests.support.namespace_under_test import NamespaceUnderTest, eventually
+from tests.support.objects import Json
+from tests.support.pub_cases import budget
+from tests.support.webhooks import webhook_server
+
+WEB = {"app": "web"}
+SELECTOR: Json = {"selector": {"matchLabels": WEB}}
+ONE: Json = SELECTOR | {"maxUnavailable": 1}
+PATH = "/apis/policy.kruise.io/v1alpha1/namespaces/{}/podunavailablebudgets"
+MOST = 2**31 - 1
+
+
+async def test_a_pod_with_the_name_of_the_probe_may_go(ns: NamespaceUnderTest) -> None:
+    await ns.pods("intact-probe", "b", labels=WEB)
+    await ns.budget(SELECTOR | {"minAvailable": 1}, unavailable_allowed=1)
+    assert (await ns.evict("intact-probe", dry_run="All")).code == 201
+    assert (await ns.evict("intact-probe")).code == 201
+    assert (await ns.evict("b")).code == 429
+
+
+async def test_numbers_that_no_one_can_hold_are_refused(ns: NamespaceUnderTest) -> None:
+    path = PATH.format(ns.name)
+    need = {"podGroupPolicy": {"groupLabelKey": "shard", "minReadyReplicas": MOST + 1}}
+    for spec, field in (
+        (SELECTOR | {"minAvailable": MOST + 1}, "spec.minAvailable"),
+        (SELECTOR | {"maxUnavailable": MOST + 1}, "spec.maxUnavailable"),
+        (SELECTOR | {"maxUnavailable": 10**30}, "spec.maxUnavailable"),
+        (SELECTOR | {"maxUnavailable": 1.5}, "spec.maxUnavailable"),
+        (ONE | need, "spec.podGroupPolicy.minReadyReplicas"),
+    ):
+        answer = await ns.ask("POST", path, budget(spec))
+        assert answer.code == 422, answer
+        assert field in answer.message
+    digits = {"pub.kruise.io/protect-total-replicas": "9" * 5000}
+    answer = await ns.ask("POST", path, budget(ONE, annotations=digits))
+    assert answer.code == 422, answer
+    assert "protect-total-replicas" in answer.message
+    await ns.budget(SELECTOR | {"minAvailable": MOST}, desired_available=0)
+    for status in (
+        {"disruptedPods": {"x": 5}},
+        {"unavailablePods": {"x": "yesterday"}},
+        {"totalReplicas": MOST + 1},
+        {"ledger": 5},
+    ):
+        code, said = await ns.kubectl(
+            "patch",
+            "pub",
+            "budget",
+            "--subresource=status",
+            "--type=merge",
+            f"-p={as_json(status)}",
+        )
+        assert code == 1, said
+
+
+def as_json(status: Json) -> str:
+    return json.dumps({"status": status})
+
+
+class Port:
+    """The webhook port, as someone meets it who is not the API server."""
+
+    def __init__(self, ns: NamespaceUnderTest, url: str) -> None:
+        self._ns = ns
+        self._url = url
+
+    async def send(self, operation: str, pod: Json, **request: object) -> Json:
+        """The answer to a forged review."""
+        name = pod["metadata"]["name"]
+        forged = {
+            "uid": "forged",
+            "operation": operation,
+            "namespace": self._ns.name,
+            "name": name,
+            "userInfo": {"username": "system:apiserver"},
+            **request,
+        }
+        if operation != "CREATE":
+            forged["oldObject"] = pod
+        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": forged}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(self._url, json=body, ssl=False) as answer,
+        ):
+            if answer.status != 200:
+                return {"allowed": False, "status": {"code": answer.status}}
+            found: Json = (await answer.json())["response"]
+            return found
+
+
+async def port_of(ns: NamespaceUnderTest) -> Port:
+    found = await ns.client.get(VALIDATING, "intact")
+    [gate] = [one for one in found.webhooks or () if one["name"] == "pods.gate.intact.dev"]
+    return Port(ns, gate["clientConfig"]["url"])
+
+
+async def test_forged_reviews_neither_spend_nor_freeze_a_budget(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", "b", "c", labels=WEB)
+    before = await ns.budget(ONE, current_available=3, unavailable_allowed=1)
+    port = await port_of(ns)
+    real = await ns.get("a")
+
+    def forged(**metadata: object) -> Json:
+        return real | {"metadata": real["metadata"] | metadata}
+
+    image = {"name": "main", "image": "registry.example/main:2"}
+    for one in (
+        forged(name="unknown", uid="unknown"),
+        forged(name="unknown", uid="unknown", resourceVersion="999999999999999"),
+        forged(uid="another"),
+        forged(uid="another", resourceVersion="abc"),
+    ):
+        new = one | {"spec": real["spec"] | {"containers": [image]}}
+        resize = {"name": "main", "resizePolicy": [RESTART], "resources": {"limits": {"cpu": "9"}}}
+        small = one | {"spec": {"containers": [resize | {"resources": {}}]}}
+        await port.send("DELETE", one)
+        await port.send("UPDATE", one, object=new)
+        large = one | {"spec": {"containers": [resize]}}
+        await port.send("UPDATE", small, object=large, subResource="resize")
+        uid = {"deleteOptions": {"preconditions": {"uid": one["metadata"]["uid"]}}}
+        for eviction in (uid, {}):
+            await port.send("CREATE", one, object=eviction, subResource="eviction")
+    now = await ns.client.get(PUBS, "budget", ns.name)
+    assert now.status.ledger == before.status.ledger
+
+    # A real pod, with a version, labels or a readiness that it does not have: the API's count.
+    for version in ("999999999999999", "abc", "-1", ""):
+        await port.send("DELETE", forged(resourceVersion=version, labels=WEB))
+    ledger = (await ns.status()).ledger
+    pod = await ns.get("a")
+    versions = {record.name: record.resource_version for record in ledger.pods.values()}
+    assert versions == {"a": pod["metadata"]["resourceVersion"]}
+    exempt = {"annotations": {"pub.kruise.io/no-protect": "true"}, "labels": {}}
+    other = await ns.get("b")
+    lying = other | {"metadata": other["metadata"] | exempt, "status": {}}
+    for version in (other["metadata"]["resourceVersion"], "5"):
+        lying["metadata"]["resourceVersion"] = version
+        assert not (await port.send("DELETE", lying))["allowed"]
+
+    # The budget is counted on, and a real deletion goes through it.
+    assert (await ns.delete("a")).code == 200
+    await ns.counted(current_available=2, disrupted_pods={})
+    await ns.pods("d", labels=WEB)
+    await ns.counted(current_available=3)
+
+
+RESTART = {"resourceName": "cpu", "restartPolicy": "RestartContainer"}
+
+
+async def test_an_eviction_is_pinned_to_its_pod(ns: NamespaceUnderTest) -> None:
+    await ns.pods("a", "b", labels=WEB)
+    await ns.budget(SELECTOR | {"minAvailable": 1}, unavailable_allowed=1)
+    seen: list[str] = []
+
+    async def look(request: Json) -> Json:
+        seen.append(request["object"]["deleteOptions"]["preconditions"]["uid"])
+        return {"allowed": True}
+
+    async with webhook_server() as server:
+        server.hooks["look"] = look
+        body = registration(ns, server.client_config("look"))
+        await ns.client.create(VALIDATING, body)
+        try:
+            await eventually(lambda: looked(ns, seen), bool, "the webhook to be called")
+            uid = (await ns.get("a"))["metadata"]["uid"]
+            assert seen[0] == uid
+            assert (await ns.evict("missing")).code == 404
+        finally:
+            await ns.client.delete(VALIDATING, body["metadata"]["name"])
+    answer = await ns.ask("POST", *eviction(ns, "a", {"preconditions": {"uid": "another"}}))
+    assert (answer.code, (await ns.status()).disrupted_pods) == (409, {})
+    assert (await ns.evict("a", gracePeriodSeconds=0)).code == 201
+    assert (await ns.evict("b")).code == 429
+
+
+async def looked(ns: NamespaceUnderTest, seen: list[str]) -> bool:
+    assert (await ns.evict("a", dry_run="All")).code == 201
+    return bool(seen)
+
+
+def eviction(ns: NamespaceUnderTest, name: str, options: Json) -> tuple[str, Json]:
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": ns.name},
+        "deleteOptions": options,
+    }
+    return f"/api/v1/namespaces/{ns.name}/pods/{name}/eviction", body
+
+
+def registration(ns: NamespaceUnderTest, client_config: Json) -> Json:
+    """Of a validating webhook on the evictions of this namespace."""
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": f"look-{ns.name}"},
+        "webhooks": [
+            {
+                "name": "look.example.com",
+                "clientConfig": client_config,
+                "rules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "resources": ["pods/eviction"],
+                        "operations": ["CREATE"],
+                    }
+                ],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": ns.name}},
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+        ],
+    }

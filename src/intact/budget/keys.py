@@ -7,6 +7,7 @@ says nothing: the budget then protects in another way than its author believes.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
 PUB = "PodUnavailableBudget"
 PDB = "PodDisruptionBudget"
@@ -57,6 +58,7 @@ def without_effect(
     return [text for text in told if text]
 
 
+@lru_cache(4096)
 def _problem(kind: str, place: str, key: str) -> str:
     use = KEYS.get(key)
     if use is None:

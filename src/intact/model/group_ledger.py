@@ -25,6 +25,8 @@ class GroupLedger(View):
     """Healthy pods above the need, of groups that have such pods."""
     needs: dict[int, int] = {}
     """How many available groups have which need."""
+    proven: list[int] = []
+    """Needs for which a group has had the pods, ready or not, under these rules."""
     absent: dict[str, str] = {}
     """Groups without any pod that are expected back, and since when."""
     allowed: int = 0

@@ -24,7 +24,6 @@ from intact.operator.errors import StartError
 from intact.operator.install.install import install
 from intact.operator.metrics import Metrics
 from intact.operator.names import DEFAULT_CONTROLLERS, LEASE
-from intact.operator.pdb import validation as pdb_validation
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.rbg import validation as rbg_validation
@@ -161,7 +160,7 @@ class Process:
         self._gates.append(pdb)
         if groups:
             self._handlers[PDB_STATUS_PATH] = self.metrics.timed(pdb.status_gate.review)
-            self._handlers[VALIDATE_PDB_PATH] = pdb_validation.review
+            self._handlers[VALIDATE_PDB_PATH] = pdb.validation.review
         self.metrics.show_pdb(pdb)
 
     def _add_rbg(self) -> None:

@@ -305,6 +305,7 @@ async def test_pods_of_broken_groups_stay_while_too_few_groups_are_available(
     await groups.counted(allowed=0, healthy=2, disruptions_allowed=2)
     assert (await ns.evict("red-2")).code == 201
     # A group that the budget lets go stays free when another one breaks after it.
+    await ns.until("red-1 and red-2 to be gone", {"red-1", "red-2"}.isdisjoint)
     await ns.pods("red-1", "red-2", labels={**groups.labels, "shard": "red"})
     await ns.annotate("red-0", {UNREADY: None})
     await groups.counted(allowed=1, healthy=3)

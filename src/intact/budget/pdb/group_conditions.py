@@ -1,15 +1,16 @@
 """The conditions of KEP-5682 on a PodDisruptionBudget that counts groups."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from intact.budget.pdb.group_counts import GroupCounts
-from intact.budget.pdb.pods import DISRUPTION_ALLOWED, SYNC_FAILED
-from intact.budget.pdb.scope import scope_of
+from intact.budget.pdb.ineffective import ineffective
+from intact.budget.pdb.pods import DISRUPTION_ALLOWED, SYNC_FAILED, desired_healthy
+from intact.budget.pdb.scope import counts_pods, scope_of
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
 from intact.model.listing import listed
 from intact.model.meta import Condition
-from intact.model.pdb import PodDisruptionBudget
+from intact.model.pdb import PdbSpec, PodDisruptionBudget
 
 BUDGET_CONFIGURED = "BudgetConfigured"
 SUFFICIENT_REPLICAS = "SufficientReplicas"
@@ -19,10 +20,28 @@ VALID_CONFIG = "ValidConfig"
 MISSING_WORKLOAD_REFERENCE = "MissingWorkloadReference"
 MULTIPLE_WORKLOADS_DETECTED = "MultipleWorkloadsDetected"
 INVALID_CONFIG = "InvalidConfig"
+NEED_NOT_REACHED = "NeedNotReached"
+WITHOUT_EFFECT = "WithoutEffect"
+NEVER_ALLOWS = "NeverAllows"
+GROUPS_NOT_HELD = "GroupsNotHeld"
+MISCONFIGURED = (
+    MISSING_WORKLOAD_REFERENCE,
+    INVALID_CONFIG,
+    NEED_NOT_REACHED,
+    WITHOUT_EFFECT,
+    GROUPS_NOT_HELD,
+)
+"""The reasons for which BudgetConfigured is False."""
+_ANY = 1_000_000_000
+"""A number of groups that nobody writes as an amount."""
+
+
+Unproven = Mapping[int, int]
+"""Needs that no group has had the pods for, with the pods of the largest such group."""
 
 
 def disruption_allowed(
-    ledger: GroupLedger, counts: GroupCounts, problems: Sequence[FieldError]
+    ledger: GroupLedger, counts: GroupCounts, problems: Sequence[FieldError], unproven: Unproven
 ) -> Condition:
     if problems:
         return _allowed(SYNC_FAILED, _text(problems))
@@ -30,6 +49,8 @@ def disruption_allowed(
         return _allowed(WORKLOAD_RESOLUTION_FAILED, undefined_text(counts))
     if ledger.allowed:
         return _allowed(SUFFICIENT_REPLICAS, "", status="True")
+    if unproven:
+        return _allowed(NEED_NOT_REACHED, unproven_text(unproven))
     return _allowed(INSUFFICIENT_REPLICAS, insufficient_text(ledger))
 
 
@@ -57,8 +78,51 @@ def undefined_text(counts: GroupCounts) -> str:
     )
 
 
+def unproven_text(unproven: Unproven) -> str:
+    return "; ".join(
+        f"groups need {need} pods, and the largest has {largest}: "
+        f"nothing of them may go until one has {need}"
+        for need, largest in unproven.items()
+    )
+
+
+def never_allows(spec: PdbSpec, expected: int) -> str:
+    """Why no group can ever go while so many are expected; empty if one can."""
+    never = "it never allows a disruption"
+    if spec.max_unavailable is None and spec.min_available is None:
+        return f"the budget has neither maxUnavailable nor minAvailable, so {never}"
+    desired = desired_healthy(spec, expected)
+    if expected and desired >= expected:
+        return (
+            f"the budget requires {desired} groups to be available, of {expected} that there "
+            f"should be, so {never}: change it, or scale up"
+        )
+    if not expected and desired_healthy(spec, _ANY) == _ANY:
+        return f"the budget requires all its groups to be available, so {never}: change it"
+    return ""
+
+
+def groups_not_held(budget: PodDisruptionBudget) -> Condition | None:
+    """For a process that counts pods only; None if the budget asks for nothing else."""
+    if counts_pods(budget):
+        return None
+    message = (
+        f"the budget asks for the scope {scope_of(budget)!r}, but Intact runs without its "
+        "controller pdb or without its webhook: the budget counts pods"
+    )
+    return _configured(GROUPS_NOT_HELD, message, status="False")
+
+
+def without_effect(told: Sequence[str]) -> Condition:
+    return _configured(WITHOUT_EFFECT, "; ".join(told), status="False")
+
+
 def budget_configured(
-    budget: PodDisruptionBudget, counts: GroupCounts, problems: Sequence[FieldError]
+    budget: PodDisruptionBudget,
+    ledger: GroupLedger,
+    counts: GroupCounts,
+    problems: Sequence[FieldError],
+    unproven: Unproven,
 ) -> Condition:
     if problems:
         return _configured(INVALID_CONFIG, _text(problems), status="False")
@@ -68,6 +132,12 @@ def budget_configured(
             f"reference: {listed(sorted(counts.unreferenced.values()))}"
         )
         return _configured(MISSING_WORKLOAD_REFERENCE, message, status="False")
+    if unproven:
+        return _configured(NEED_NOT_REACHED, unproven_text(unproven), status="False")
+    if told := ineffective(budget):
+        return without_effect(told)
+    if text := never_allows(budget.spec, ledger.expected):
+        return _configured(NEVER_ALLOWS, text)
     if len(counts.workloads) > 1:
         message = (
             "the pods belong to several workloads; the budget counts all their groups together: "

@@ -6,6 +6,7 @@ the pods that are recorded, and `without` counts as if these did not exist.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import NamedTuple, TypeVar
 
 from intact.budget.pdb.group_settings import GroupSettings
@@ -20,7 +21,7 @@ from intact.budget.pdb.group_sources import (
 from intact.budget.pdb.pod_counts import is_healthy
 from intact.model.meta import OwnerReference
 from intact.model.pod import Pod
-from intact.model.pod_state import controller_of, is_terminating
+from intact.model.pod_state import controller_of, is_gone, is_terminating
 
 K = TypeVar("K")
 
@@ -49,10 +50,25 @@ class Seen(NamedTuple):
     at: str
 
 
+class _State(Enum):
+    PRESENT = auto()
+    GOING = auto()
+    """Terminating or failed."""
+    DONE = auto()
+    """It has done its work, and nothing replaces it."""
+
+
+def _state_of(pod: Pod) -> _State:
+    if pod.status.phase == "Succeeded":
+        return _State.DONE
+    return _State.GOING if is_gone(pod) else _State.PRESENT
+
+
 class _Member(NamedTuple):
     name: str
     reference: Reference | None
     healthy: bool
+    state: _State
 
 
 @dataclass(slots=True)
@@ -60,6 +76,8 @@ class _Group:
     definition: Definition | None = None
     pods: int = 0
     healthy: int = 0
+    present: int = 0
+    done: int = 0
     references: dict[Reference, int] = field(default_factory=dict)
     controller: OwnerReference | None = None
 
@@ -75,6 +93,8 @@ class GroupCounts:
         self.workloads: dict[str, int] = {}
         self.vanished: dict[str, tuple[Family, OwnerReference | None]] = {}
         """Groups whose last pod has gone, until `forget`."""
+        self.reached: set[int] = set()
+        """Needs for which a group has ever had the pods, ready or not."""
         self.evicted: dict[str, Seen] = {}
         """Pods that were seen to go by an eviction, by name, until `forget`."""
         self.version = 0
@@ -96,19 +116,22 @@ class GroupCounts:
             seen = Seen(meta.uid, moment)
             changed = self.evicted.get(meta.name) != seen
             self.evicted[meta.name] = seen
-        reference, healthy = reference_of(pod, self.settings), is_healthy(pod)
+        member = _Member(
+            meta.name, reference_of(pod, self.settings), is_healthy(pod), _state_of(pod)
+        )
         known = self._members.get(meta.uid)
-        if known is not None and known.healthy == healthy and known.reference == reference:
+        if known == member:
             return changed
         if known is not None:
-            if known.reference == reference:
-                reference = known.reference  # one copy of it for all events of the pod
+            if known.reference == member.reference:
+                # One copy of it for all events of the pod.
+                member = member._replace(reference=known.reference)
             self._uncount(meta.uid, known)
-        member = self._members[meta.uid] = _Member(meta.name, reference, healthy)
-        if reference is None:
+        self._members[meta.uid] = member
+        if member.reference is None:
             self.unreferenced[meta.uid] = meta.name
         else:
-            self._count(reference, member, +1, pod)
+            self._count(member.reference, member, +1, pod)
         return True
 
     def remove(self, uid: str) -> bool:
@@ -149,6 +172,17 @@ class GroupCounts:
     def need_of(self, group: str) -> int | None:
         found = self._groups.get(group)
         return found.definition.need if found and found.definition else None
+
+    def unproven(self, proven: Iterable[int]) -> dict[int, int]:
+        """The needs that are not proven, with the pods of the largest group that has this need."""
+        missing = self.needs_of_all().keys() - set(proven)
+        found = dict.fromkeys(sorted(missing), 0)
+        if found:
+            for group in self._groups.values():
+                need = group.definition.need if group.definition else 0
+                if need in found:
+                    found[need] = max(found[need], group.present)
+        return found
 
     def group_of(self, uid: str) -> str | None:
         member = self._members.get(uid)
@@ -205,6 +239,8 @@ class GroupCounts:
             group.controller = controller_of(pod)
         group.pods += sign
         group.healthy += sign * member.healthy
+        group.present += sign * (member.state is _State.PRESENT)
+        group.done += sign * (member.state is _State.DONE)
         before = group.references.get(reference, 0)
         _add(group.references, reference, sign)
         if not before or reference not in group.references:
@@ -250,6 +286,8 @@ class GroupCounts:
         if definition.workload:
             _add(self.workloads, definition.workload, +1)
         self._healthy += group.healthy
+        if group.present >= definition.need:
+            self.reached.add(definition.need)
         if group.healthy < definition.need:
             self._unavailable[name] = group.healthy
             return

@@ -12,7 +12,7 @@ puts the pod's name into disruptedPods.
 | the pod | cost |
 |---|---|
 | already in disruptedPods, and not a younger one of the same name | free |
-| without a group, or in a group whose need is unknown | denied |
+| without a group, or in a group whose need is unknown, or a need that no group has had the pods for | denied |
 | not ready, or in a group that is already unavailable | free, recorded; without `AlwaysAllow` only while enough groups are available, or if an eviction made the group unavailable |
 | in a group with surplus (healthy pods > need) | free, recorded, surplus - 1 |
 | any other | 1 group, recorded; none left: denied |
@@ -59,6 +59,7 @@ class Reason(StrEnum):
     LIVE_COUNT = "LiveCount"
     INVALID = "InvalidConfig"
     UNRESOLVED = "GroupUnknown"
+    UNPROVEN = "NeedNotReached"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,8 @@ def decide(
         return _allow(budget, ledger, pod, Reason.RECORDED, now)
     if pod.group is None or pod.need is None:
         return _unresolved(budget, pod)
+    if pod.need not in ledger.proven:
+        return _unproven(budget, pod)
     available = min(ledger.available, live.available)
     free = is_free(budget.spec, ledger, pod.group, available)
     if not pod.healthy:
@@ -230,6 +233,15 @@ def _unresolved(budget: PodDisruptionBudget, pod: Subject) -> Verdict:
             "LeaderWorkerSet."
         )
     return Verdict(False, Reason.UNRESOLVED, message)
+
+
+def _unproven(budget: PodDisruptionBudget, pod: Subject) -> Verdict:
+    message = (
+        f"Pod {pod.name} of group {pod.group!r} cannot go now: its group needs {pod.need} pods, "
+        f"and no group under the disruption budget {budget.metadata.name} has had so many. Correct "
+        "the need, or wait until a group has them."
+    )
+    return Verdict(False, Reason.UNPROVEN, message)
 
 
 def _exhausted(

@@ -76,12 +76,20 @@ def recount(
     closed = bool(problems or counts.undefined)
     if closed or not groups.total or not _has_amount(budget.spec):
         allowed = 0
+    proven = {*counts.reached, *(before.proven if before.rules == rules_of(budget) else ())}
+    unproven = counts.unproven(proven)
+    unavailable = {
+        group: healthy
+        for group, healthy in counted.unavailable.items()
+        if not unproven or counts.need_of(group) not in unproven
+    }
     ledger = GroupLedger(
         pods={name: before.pods.get(name, GroupRecord(version=seen)) for name in standing.kept},
-        unavailable=counted.unavailable,
-        let_go=[group for group in before.let_go if group in counted.unavailable],
+        unavailable=unavailable,
+        let_go=[group for group in before.let_go if group in unavailable],
         surplus=counted.surplus,
         needs=counted.needs,
+        proven=sorted(proven),
         absent=groups.absent,
         allowed=allowed,
         available=counted.available,
@@ -100,8 +108,8 @@ def recount(
         conditions=merge(
             budget.status.conditions,
             (
-                disruption_allowed(ledger, counts, problems),
-                budget_configured(budget, counts, problems),
+                disruption_allowed(ledger, counts, problems, unproven),
+                budget_configured(budget, ledger, counts, problems, unproven),
             ),
             budget.metadata.generation,
             now,

@@ -17,6 +17,8 @@ MIN_READY_REPLICAS = "intact.dev/min-ready-replicas"
 EXPECTED_REPLICAS = "intact.dev/expected-replicas"
 REPLICAS = "intact.dev/replicas"
 LEDGER = "intact.dev/ledger"
+WRITTEN = (REPLICAS, LEDGER)
+"""Annotations that Intact writes with the status. They say nothing about how to count."""
 _SEPARATOR = "|"
 
 

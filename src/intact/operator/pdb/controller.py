@@ -34,6 +34,7 @@ from intact.operator.pdb.stale_targets import StaleTargets
 from intact.operator.pdb.status_gate import Observe, PdbStatusGate
 from intact.operator.pdb.status_writer import GROUPS_MANAGER, StatusWriter
 from intact.operator.pdb.tallies import Tallies
+from intact.operator.pdb.validation import PdbValidation
 from intact.operator.watch.shared import Watches
 
 _WORKERS = 32
@@ -82,6 +83,7 @@ class PdbController:
         self.index.on_dirty(self._mark)
         self.redefinitions = Redefinitions(self.index, self.sources)
         self.status_gate = PdbStatusGate(self.index, self._watches.pods, now=now, observe=observe)
+        self.validation = PdbValidation(self._watches.pods.store, self.sources, now=now)
         self.group_writer = StatusWriter(
             client, self.index, self.recounts, leads=leads, field_manager=GROUPS_MANAGER
         )
@@ -97,7 +99,9 @@ class PdbController:
             now=now,
             report_no_pods=disruption,
         )
-        self.give_back = GiveBack(self.group_writer, keep_replicas=disruption)
+        self.give_back = GiveBack(
+            self.group_writer, self.disruption_events, now=now, keep_replicas=disruption
+        )
         self.disruption_writer = StatusWriter(client, self.index, self.recounts, leads=leads)
         self.disruption = Disruption(
             self.index,
@@ -107,6 +111,7 @@ class PdbController:
             self.disruption_events,
             self.recounts,
             now=now,
+            groups=groups,
         )
         self.targets: Queue[Key] = Queue("stale_pod_disruption", rng=self._rng)
         self.stale_targets = StaleTargets(

@@ -8,7 +8,10 @@ cannot be counted fails safe: nothing may be evicted.
 from collections.abc import Callable
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from intact.budget.pdb.annotations import replicas_text
+from intact.budget.pdb.group_conditions import BUDGET_CONFIGURED, groups_not_held
 from intact.budget.pdb.group_settings import REPLICAS
 from intact.budget.pdb.pod_counts import PodCounts
 from intact.budget.pdb.pods import count, fail_safe, is_up_to_date, look_again, needs_controllers
@@ -16,6 +19,7 @@ from intact.budget.selectors import check_selector
 from intact.kube.errors import KubeError
 from intact.kube.queue import Queue
 from intact.kube.store import Key, Store
+from intact.model.conditions import merge
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.pdb.events import DisruptionEvents
@@ -45,7 +49,10 @@ class Disruption:
         queue: Queue[Key],
         *,
         now: Callable[[], datetime],
+        groups: bool,
     ) -> None:
+        """`groups` says whether budgets that ask for groups are counted by another part of this
+        process. If not, they count pods, and a condition says so."""
         self._index = index
         self._workloads = workloads
         self._pods = pods
@@ -53,6 +60,7 @@ class Disruption:
         self._events = events
         self._queue = queue
         self._now = now
+        self._groups = groups
 
     async def reconcile(self, key: Key) -> None:
         async def attempt() -> None:
@@ -128,8 +136,30 @@ class Disruption:
             desired=status.desired_healthy,
             expected=status.expected_pods,
         )
+        status = self._tell_scope(budget, status)
         if (
             not is_up_to_date(budget.status, status)
+            or _configured(budget.status) != _configured(status)
             or budget.metadata.annotations.get(REPLICAS) != replicas
         ):
             await self._writer.write(budget, status, {REPLICAS: replicas})
+
+    def _tell_scope(self, budget: PodDisruptionBudget, status: PdbStatus) -> PdbStatus:
+        if self._groups:
+            return status
+        problem = groups_not_held(budget)
+        self._events.configured(budget, problem)
+        conditions = merge(
+            status.conditions,
+            [problem] if problem else [],
+            status.observed_generation,
+            self._now(),
+            ours=(BUDGET_CONFIGURED,),
+        )
+        return replace(status, conditions=conditions)
+
+
+def _configured(status: PdbStatus) -> list[tuple[str, str]]:
+    return [
+        (each.reason, each.message) for each in status.conditions if each.type == BUDGET_CONFIGURED
+    ]

@@ -1,15 +1,17 @@
 """The events of the disruption controller, with the reasons and words of Kubernetes' own.
 
 Kubernetes' own controller records most of them again at every recount. Intact records an event when
-what it says begins, and again only after that has ended or the text differs.
+what it says begins, and again only after that has ended or the text differs. What is wrong with a
+budget that counts groups is an event as well, under the reason of its condition.
 """
 
 import msgspec
 
+from intact.budget.pdb.group_conditions import MISCONFIGURED
 from intact.kube.events import EventRecorder, EventType, reference_to
 from intact.kube.resources import PDBS, PODS
 from intact.kube.store import Key, key_of
-from intact.model.meta import LabelSelector
+from intact.model.meta import Condition, LabelSelector
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 
@@ -73,6 +75,14 @@ class DisruptionEvents:
             "--controllers=*,-disruption-controller, or intact without disruption."
         )
         self._begin(budget, "Warning", OTHER_WRITER, text)
+
+    def configured(self, budget: PodDisruptionBudget, problem: Condition | None) -> None:
+        """`problem` is its condition BudgetConfigured, if that is False."""
+        for reason in MISCONFIGURED:
+            if problem is None or problem.reason != reason:
+                self._end(budget, reason)
+        if problem is not None:
+            self._begin(budget, "Warning", problem.reason, problem.message)
 
     def forget(self, key: Key) -> None:
         self._said.pop(key, None)

@@ -5,25 +5,26 @@ changed, nothing is written.
 """
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from intact.budget.pdb.annotations import annotations_of, ledger_of
 from intact.budget.pdb.disrupted_pods import look_again, overdue
-from intact.budget.pdb.group_conditions import BUDGET_CONFIGURED
+from intact.budget.pdb.group_conditions import BUDGET_CONFIGURED, NEED_NOT_REACHED
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_recount import Recounted, is_current, next_check, recount
 from intact.budget.pdb.group_settings import REPLICAS, rules_of
 from intact.kube.client import Client
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
-from intact.kube.store import Key
+from intact.kube.store import Key, key_of
 from intact.model.group_ledger import GroupLedger
-from intact.model.meta import OwnerReference, api_group
+from intact.model.meta import Condition, OwnerReference, api_group
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
+from intact.model.times import parse_time
 from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.gate_probe import GateProbe
 from intact.operator.pdb.group_sources import GroupSources
@@ -34,6 +35,9 @@ from intact.operator.watch.owners import Workloads
 
 _MARGIN = 0.01
 """Seconds by which a timer is set late, so that its moment has surely come."""
+STARTING = timedelta(seconds=10)
+"""How long groups may be without the pods that they need before an event says so: they may be
+starting."""
 
 
 class GroupRecount:
@@ -127,6 +131,7 @@ class GroupRecount:
         if _differs(budget, before, found):
             await self._writer.write(budget, found.status, annotations_of(found.ledger))
             self._note_misconfigured(budget, found)
+        self._tell(budget, found.status, now)
         for pod in standing.overdue:
             self._events.not_deleted(budget, pod)
 
@@ -140,9 +145,19 @@ class GroupRecount:
         workload = found[1]
         return not is_terminating(workload) and workload.spec.replicas != 0
 
+    def _tell(self, budget: PodDisruptionBudget, status: PdbStatus, now: datetime) -> None:
+        """Record an event for what is wrong with the budget."""
+        problem = _problem(status)
+        if problem is not None and problem.reason == NEED_NOT_REACHED:
+            wait = parse_time(problem.last_transition_time) + STARTING - now
+            if wait > timedelta():
+                self._queue.add_after(key_of(budget), wait.total_seconds() + _MARGIN)
+                return
+        self._events.configured(budget, problem)
+
     def _note_misconfigured(self, budget: PodDisruptionBudget, found: Recounted) -> None:
-        before, after = _misconfigured(budget.status), _misconfigured(found.status)
-        if after not in (before, ""):
+        before, after = _problem(budget.status), _problem(found.status)
+        if after is not None and (before is None or before.reason != after.reason):
             self.misconfigured += 1
 
 
@@ -157,9 +172,9 @@ def _differs(budget: PodDisruptionBudget, before: GroupLedger, found: Recounted)
     )
 
 
-def _misconfigured(status: PdbStatus) -> str:
-    """The reason, if it is more than a warning."""
+def _problem(status: PdbStatus) -> Condition | None:
+    """The condition, if it is more than a warning."""
     for each in status.conditions:
         if each.type == BUDGET_CONFIGURED and each.status == "False":
-            return each.reason
-    return ""
+            return each
+    return None

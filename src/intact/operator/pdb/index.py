@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from intact.budget.pdb.group_settings import LEDGER, REPLICAS
+from intact.budget.pdb.group_settings import WRITTEN
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import OwnerReference
@@ -20,9 +20,6 @@ from intact.model.workload import Workload
 from intact.operator.watch.kinds import GroupKind
 from intact.operator.watch.membership import BudgetEntry, Membership
 from intact.operator.watch.owners import Workloads
-
-_WRITTEN = (REPLICAS, LEDGER)
-"""Annotations that are written with the status, and say nothing about how to count."""
 
 
 class Tally(Protocol):
@@ -204,9 +201,9 @@ def _same_rules(old: PodDisruptionBudget, new: PodDisruptionBudget) -> bool:
 
 def _settings(budget: PodDisruptionBudget) -> dict[str, str]:
     annotations = budget.metadata.annotations
-    if not any(key in annotations for key in _WRITTEN):
+    if not any(key in annotations for key in WRITTEN):
         return annotations
-    return {key: text for key, text in annotations.items() if key not in _WRITTEN}
+    return {key: text for key, text in annotations.items() if key not in WRITTEN}
 
 
 def _same_scale(old: Workload, new: Workload) -> bool:

@@ -25,7 +25,7 @@ from intact.budget.pdb.group_decision import (
     still_processed,
 )
 from intact.budget.pdb.group_recount import is_current
-from intact.budget.pdb.group_settings import LEDGER, REPLICAS, rules_of
+from intact.budget.pdb.group_settings import WRITTEN, rules_of
 from intact.budget.pdb.pod_counts import is_healthy
 from intact.kube.reflector import Reflector
 from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse, read_request
@@ -183,7 +183,6 @@ class _RawBudget(View):
 _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
 _OPTIONS = msgspec.json.Decoder(_WriteOptions)
 _RAW = msgspec.json.Decoder(_RawBudget)
-_OURS = (LEDGER, REPLICAS)
 
 
 def _undone(request: AdmissionRequest) -> Operations:
@@ -197,13 +196,13 @@ def _undone(request: AdmissionRequest) -> Operations:
         path = "/metadata/managedFields"
         operations.append({"op": "add", "path": path, "value": before.managed_fields})
     return operations + _annotate(
-        after.annotations, {key: before.annotations.get(key) for key in _OURS}
+        after.annotations, {key: before.annotations.get(key) for key in WRITTEN}
     )
 
 
 def _same_metadata(old: _RawMeta, new: _RawMeta) -> bool:
     def others(annotations: dict[str, str]) -> dict[str, str]:
-        return {key: text for key, text in annotations.items() if key not in _OURS}
+        return {key: text for key, text in annotations.items() if key not in WRITTEN}
 
     return old.labels == new.labels and others(old.annotations) == others(new.annotations)
 

@@ -1,23 +1,61 @@
-"""The admission of PodDisruptionBudgets that count groups: it names the settings that are bad."""
+"""The admission of PodDisruptionBudgets: it refuses bad settings of budgets that count groups, and
+warns of what a budget's author would not expect."""
+
+from collections.abc import Callable
+from datetime import datetime
 
 import msgspec
 
-from intact.budget.pdb.group_settings import check_settings
+from intact.budget.pdb.expected_groups import expect
+from intact.budget.pdb.group_conditions import never_allows, unproven_text
+from intact.budget.pdb.group_counts import GroupCounts
+from intact.budget.pdb.group_settings import check_settings, read_settings
+from intact.budget.pdb.ineffective import ineffective
 from intact.budget.pdb.scope import counts_pods
 from intact.kube.resources import PDBS
+from intact.kube.store import Store
 from intact.model.admission import AdmissionResponse, read_request
+from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
+from intact.model.pod import Pod
+from intact.operator.pdb.group_sources import GroupSources
+from intact.operator.pdb.index import selector_of
 from intact.operator.webhook.responses import ALLOWED, invalid
 
 _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
 
 
-async def review(raw: msgspec.Raw) -> AdmissionResponse:
-    """Answer one AdmissionReview."""
-    request = read_request(raw)
-    budget = _BUDGET.decode(request.object)
-    if counts_pods(budget):
-        return ALLOWED
-    if errors := check_settings(budget):
-        return invalid(PDBS, request.name or budget.metadata.name, errors)
-    return ALLOWED
+class PdbValidation:
+    def __init__(
+        self, pods: Store[Pod], sources: GroupSources, *, now: Callable[[], datetime]
+    ) -> None:
+        self._pods = pods
+        self._sources = sources
+        self._now = now
+
+    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
+        """Answer one AdmissionReview."""
+        request = read_request(raw)
+        budget = _BUDGET.decode(request.object)
+        warnings = ineffective(budget)
+        if not counts_pods(budget):
+            if errors := check_settings(budget):
+                return invalid(PDBS, request.name or budget.metadata.name, errors)
+            warnings += self._doubts(budget, request.namespace)
+        return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
+
+    def _doubts(self, budget: PodDisruptionBudget, namespace: str) -> list[str]:
+        """What a budget that counts groups would say of the pods that are there now."""
+        definitions = self._sources.of(namespace)
+        counts = GroupCounts(read_settings(budget), definitions)
+        if selector := selector_of(budget):
+            for pod in self._pods.by_index("namespace", namespace):
+                if selector.selects(pod.metadata.labels):
+                    counts.put(pod)
+        found = []
+        if unproven := counts.unproven(counts.reached):
+            found.append(unproven_text(unproven))
+        groups = expect(GroupLedger(), counts, definitions, self._now(), lambda _: True)
+        if never := never_allows(budget.spec, groups.total):
+            found.append(never)
+        return found

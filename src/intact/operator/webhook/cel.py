@@ -7,10 +7,13 @@ condition first checks whether an optional field is there.
 
 from typing import Any
 
+from intact.budget.pdb.group_settings import WRITTEN
 from intact.budget.pdb.scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL
 from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX
 from intact.operator.webhook import probe
 
+OWN_KEYS = "intact.dev/"
+"""How Intact's labels and annotations begin."""
 Condition = dict[str, Any]
 
 _ENDED = (
@@ -101,6 +104,20 @@ _LABELLED = f"has(object.metadata.labels) && '{SCOPE_LABEL}' in object.metadata.
 COUNTS_GROUPS = {
     "name": "budget-counts-groups",
     "expression": f"{_LABELLED} && object.metadata.labels['{SCOPE_LABEL}'] != '{POD_SCOPE}'",
+}
+NOT_LABELLED = {"name": "budget-has-no-scope", "expression": f"!({_LABELLED})"}
+
+
+def _any_key(field: str) -> str:
+    return (
+        f"(has(object.metadata.{field}) && object.metadata.{field}.exists(key,"
+        f" key.startsWith('{OWN_KEYS}') && !(key in {list(WRITTEN)})))"
+    )
+
+
+HAS_OWN_KEYS = {
+    "name": "budget-has-settings-of-intact",
+    "expression": f"{_any_key('labels')} || {_any_key('annotations')}",
 }
 """An objectSelector also matches the old object: removing the label works while Intact is down."""
 SCOPED_BY_FIELD = {

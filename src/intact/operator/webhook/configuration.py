@@ -146,6 +146,18 @@ def validating_configuration(
                 ),
                 "objectSelector": IN_GROUPS,
             },
+            {
+                # It only warns: budgets that count pods are not affected while Intact is down.
+                **webhook(
+                    "settings.pdbs.intact.dev",
+                    VALIDATE_PDB_PATH,
+                    _rule(PDBS.group, PDBS.version, PDBS.plural, "CREATE", "UPDATE"),
+                    cel.STAYS,
+                    cel.NOT_LABELLED,
+                    cel.HAS_OWN_KEYS,
+                ),
+                "failurePolicy": "Ignore",
+            },
             webhook(
                 "groups.intact.dev",
                 VALIDATE_RBG_PATH,

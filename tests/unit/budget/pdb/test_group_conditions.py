@@ -2,11 +2,12 @@
 
 import pytest
 
-from intact.budget.pdb.group_conditions import budget_configured, disruption_allowed
+from intact.budget.pdb.group_conditions import budget_configured, disruption_allowed, never_allows
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_settings import GroupSettings
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
+from intact.model.pdb import PdbSpec
 from intact.model.pod import Pod
 from tests.unit.budget.pdb.group_cases import Known, a_budget, a_pod, a_pod_group
 
@@ -59,7 +60,7 @@ def test_disruption_allowed(
     reason: str,
     message: str,
 ) -> None:
-    found = disruption_allowed(ledger, counts_of(*pods), problems)
+    found = disruption_allowed(ledger, counts_of(*pods), problems, {})
     assert found.type == "DisruptionAllowed"
     assert (found.status, found.reason, found.message) == (status, reason, message)
 
@@ -91,6 +92,67 @@ def test_disruption_allowed(
 def test_budget_configured(
     pods: list[Pod], problems: list[FieldError], status: str, reason: str, message: str
 ) -> None:
-    found = budget_configured(a_budget(1), counts_of(*pods), problems)
+    found = budget_configured(a_budget(1), FULL, counts_of(*pods), problems, {})
     assert found.type == "BudgetConfigured"
     assert (found.status, found.reason, found.message) == (status, reason, message)
+
+
+def test_needs_that_no_group_reaches_are_told_with_both_numbers() -> None:
+    counts, unproven = counts_of(a_pod("p", "a")), {8: 4, 9: 1}
+    text = (
+        "groups need 8 pods, and the largest has 4: nothing of them may go until one has 8; "
+        "groups need 9 pods, and the largest has 1: nothing of them may go until one has 9"
+    )
+    found = budget_configured(a_budget(1), FULL, counts, [], unproven)
+    assert (found.status, found.reason, found.message) == ("False", "NeedNotReached", text)
+    found = disruption_allowed(SPENT, counts, [], unproven)
+    assert (found.status, found.reason, found.message) == ("False", "NeedNotReached", text)
+    # Groups with another need may go all the same.
+    assert disruption_allowed(FULL, counts, [], unproven).reason == "SufficientReplicas"
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected", "never"),
+    [
+        ({"max_unavailable": 0}, 0, True),
+        ({"max_unavailable": 0}, 4, True),
+        ({"max_unavailable": "0%"}, 4, True),
+        ({"max_unavailable": 1}, 1, False),
+        ({"max_unavailable": "1%"}, 4, False),
+        ({"min_available": "100%"}, 0, True),
+        ({"min_available": "100%"}, 4, True),
+        ({"min_available": "99%"}, 4, True),
+        ({"min_available": "75%"}, 4, False),
+        ({"min_available": 1}, 1, True),
+        ({"min_available": 1}, 0, False),
+        ({"min_available": 1}, 2, False),
+        ({"min_available": 2147483647}, 0, False),
+        ({}, 0, True),
+        ({}, 4, True),
+    ],
+)
+def test_a_budget_that_can_never_allow_anything(
+    spec: dict[str, int | str], expected: int, never: bool
+) -> None:
+    found = never_allows(PdbSpec(**spec), expected)  # type: ignore[arg-type]
+    assert ("never allows a disruption" in found) == bool(found) == never
+
+
+def test_a_budget_that_never_allows_anything_is_told_and_not_misconfigured() -> None:
+    ledger = GroupLedger(available=3, desired=3, expected=3)
+    found = budget_configured(a_budget("100%"), ledger, counts_of(), [], {})
+    assert (found.status, found.reason, found.message) == (
+        "True",
+        "NeverAllows",
+        (
+            "the budget requires 3 groups to be available, of 3 that there should be, so it never "
+            "allows a disruption: change it, or scale up"
+        ),
+    )
+
+
+def test_a_key_without_effect_is_told() -> None:
+    budget = a_budget(1, min_ready_replica="2")
+    found = budget_configured(budget, FULL, counts_of(), [], {})
+    assert (found.status, found.reason) == ("False", "WithoutEffect")
+    assert "did you mean intact.dev/min-ready-replicas?" in found.message

@@ -51,6 +51,7 @@ LEDGER = GroupLedger(
     available=3,
     desired=2,
     expected=4,
+    proven=[3],
 )
 LIVE = Counted(healthy=12, unavailable={"down": 2}, surplus={"rich": 1}, needs={3: 3})
 
@@ -76,7 +77,7 @@ WORSE = Counted(unavailable={"down": 2, "other": 1, "third": 0}, needs={3: 1})
 # Every group has lost a pod of its own; the gate let `let` go before the others broke.
 FRAGILE = GroupLedger(
     unavailable={"down": 2, "other": 2, "let": 1}, surplus={"rich": 1}, needs={3: 1},
-    available=1, desired=2, expected=4, let_go=["let"],
+    available=1, desired=2, expected=4, let_go=["let"], proven=[3],
 )  # fmt: skip
 BROKEN = Counted(unavailable={"down": 2, "other": 2, "let": 1}, surplus={"rich": 1}, needs={3: 1})
 
@@ -105,6 +106,11 @@ BROKEN = Counted(unavailable={"down": 2, "other": 2, "let": 1}, surplus={"rich":
         (subject("rich"), LEDGER, Counted(needs={3: 4}), None, True, Reason.BUDGET),
         (subject("rich"), SPENT, Counted(needs={3: 4}), None, False, Reason.EXHAUSTED),
         (subject("fine"), SPENT, FINE_IS_RICH, None, False, Reason.EXHAUSTED),
+        # A need that no group has ever had the pods for proves nothing: such groups stay.
+        (subject("down", need=8), LEDGER, LIVE, "AlwaysAllow", False, Reason.UNPROVEN),
+        (subject("fine", need=8), LEDGER, LIVE, None, False, Reason.UNPROVEN),
+        (subject("fine", need=8, healthy=False), LEDGER, LIVE, None, False, Reason.UNPROVEN),
+        (subject("fine", need=8, recorded=True), LEDGER, LIVE, None, True, Reason.RECORDED),
         # Pods of an unavailable group are free only while enough groups are available.
         (subject("down"), FRAGILE, BROKEN, None, False, Reason.UNHEALTHY),
         (subject("down"), FRAGILE, BROKEN, "IfHealthyBudget", False, Reason.UNHEALTHY),
@@ -182,6 +188,13 @@ def test_a_denial_says_what_it_waits_for() -> None:
         "Pod x of group 'fine' cannot go now: it is not ready, and such pods go only while enough "
         "groups are available. 1 of 4 groups are available; the disruption budget llm requires 2. "
         "It waits for down, other, third to be ready again."
+    )
+
+
+def test_a_denial_for_an_unproven_need_says_so() -> None:
+    assert judge(subject("fine", need=8)).message == (
+        "Pod x of group 'fine' cannot go now: its group needs 8 pods, and no group under the "
+        "disruption budget llm has had so many. Correct the need, or wait until a group has them."
     )
 
 

@@ -104,7 +104,7 @@ def test_the_forms_of_a_budget_in_groups(
             str(bool(allowed)),
             "SufficientReplicas" if allowed else "InsufficientReplicas",
         ),
-        ("BudgetConfigured", "True", "ValidConfig"),
+        ("BudgetConfigured", "True", "NeverAllows" if desired > 4 or not spec else "ValidConfig"),
     ]
 
 
@@ -143,6 +143,55 @@ def test_the_largest_groups_say_how_many_pods_may_go() -> None:
 
 
 NEEDS = {"a": 1, "b": 5, "c": 2}
+
+
+def by_shard(need: int, *sizes: int, expected: str = "9") -> tuple[PodDisruptionBudget, list[Pod]]:
+    """A budget that lets everything go, and groups of so many pods."""
+    budget = a_budget(
+        max_unavailable=9, policy="AlwaysAllow",
+        group_label_key="shard", min_ready_replicas=str(need), expected_replicas=expected,
+    )  # fmt: skip
+    pods = [
+        a_pod(f"{shard}-{number}", labels={"shard": str(shard)})
+        for shard, size in enumerate(sizes)
+        for number in range(size)
+    ]
+    return budget, pods
+
+
+def test_a_need_that_no_group_can_reach_closes_the_budget_and_is_told() -> None:
+    budget, pods = by_shard(8, 4, 3, 4)
+    found = counted(budget, pods, Known())
+    assert (found.status.disruptions_allowed, found.ledger.allowed) == (0, 0)
+    assert found.ledger.proven == []
+    text = "groups need 8 pods, and the largest has 4: nothing of them may go until one has 8"
+    assert [(each.status, each.reason, each.message) for each in found.status.conditions] == [
+        ("False", "NeedNotReached", text),
+        ("False", "NeedNotReached", text),
+    ]
+
+
+def test_a_need_stays_proven_for_the_rules_under_which_a_group_reached_it() -> None:
+    budget, pods = by_shard(4, 4, 3)
+    found = counted(budget, pods, Known())
+    assert (found.ledger.proven, found.status.disruptions_allowed) == ([4], 4 + 3)
+    assert found.status.conditions[1].reason == "ValidConfig"
+    # A group that loses a pod for a moment proves no less, under another leader too.
+    fewer = [*pods[1:], a_pod("0-0", labels={"shard": "0"}, going=True)]
+    again = counted(budget, fewer, Known(), before=found.ledger)
+    assert (again.ledger.proven, again.status.disruptions_allowed) == ([4], 3 + 3)
+    # For other rules it has to be proven again; pods that terminate prove nothing.
+    other, _ = by_shard(4, expected="2")
+    anew = counted(other, fewer, Known(), before=found.ledger)
+    assert (anew.ledger.proven, anew.status.disruptions_allowed) == ([], 0)
+
+
+def test_an_unproven_need_holds_its_own_groups_only() -> None:
+    known = Known(pod_groups={"a": a_pod_group("a", 3, "w"), "b": a_pod_group("b", 8, "v")})
+    found = counted(a_budget(0), [*ready("a", 2), *ready("b", 3)], known)
+    assert (found.ledger.proven, found.ledger.unavailable) == ([3], {"a": 2})
+    assert found.status.disruptions_allowed == 2
+    assert found.status.conditions[1].reason == "NeedNotReached"
 
 
 def test_a_group_that_is_not_defined_closes_the_budget() -> None:

@@ -349,3 +349,27 @@ class TestWrites:
             await scene.settle()
             assert scene.pdb_status().observed_generation == 0
             assert scene.pdb_stored().metadata.annotations == {}
+
+
+@simulated
+async def test_a_label_that_nobody_holds_is_said() -> None:
+    async with counting(groups=False, disruption=True) as scene:
+        await scene.pod("a")
+        await scene.pdb(labels={"intact.dev/budget-scope": "Workload"}, minAvailable=0)
+        await scene.pdb("plain", minAvailable=0)
+        await scene.settle()
+        said = scene.pdb_status().conditions[1]
+        assert (said.type, said.status, said.reason) == (
+            "BudgetConfigured",
+            "False",
+            "GroupsNotHeld",
+        )
+        assert "the budget counts pods" in said.message
+        [event] = await scene.events("GroupsNotHeld")
+        assert event["type"] == "Warning"
+        assert [each.type for each in scene.pdb_status("plain").conditions] == ["DisruptionAllowed"]
+        # Not any more once the budget does not ask for groups.
+        unlabel = {"metadata": {"labels": {"intact.dev/budget-scope": None}}}
+        await scene.client.patch(BUDGETS, unlabel, "b", NS)
+        await scene.settle()
+        assert [each.type for each in scene.pdb_status().conditions] == ["DisruptionAllowed"]

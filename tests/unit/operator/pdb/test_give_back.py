@@ -23,6 +23,14 @@ async def test_a_budget_that_loses_its_label_loses_everything_of_intact() -> Non
         await scene.client.patch(BUDGETS, WITHOUT_LABEL, "b", NS)
         await scene.settle()
         assert scene.pdb_stored().metadata.annotations == BY_LABEL
+        # What it keeps is its author's, and has no effect any more.
+        said = [(each.type, each.reason) for each in scene.pdb_status().conditions][1:]
+        assert said == [("BudgetConfigured", "WithoutEffect")]
+        [event] = await scene.events("WithoutEffect")
+        assert "intact.dev/group-label-key has no effect without the label" in event["message"]
+        nothing = {"metadata": {"annotations": dict.fromkeys(BY_LABEL)}}
+        await scene.client.patch(BUDGETS, nothing, "b", NS)
+        await scene.settle()
         types = [each.type for each in scene.pdb_status().conditions]
         assert types == ["DisruptionAllowed"]
         await scene.set_status(disruptionsAllowed=1)
@@ -67,10 +75,30 @@ def budget_with(annotations: list[str], conditions: list[str]) -> PodDisruptionB
     ("annotations", "conditions", "left_over"),
     [
         ([], [], False),
-        (["intact.dev/replicas", "intact.dev/group-label-key"], ["DisruptionAllowed"], False),
+        (["intact.dev/replicas", "example.com/note"], ["DisruptionAllowed"], False),
+        (["intact.dev/group-label-key"], ["DisruptionAllowed"], True),
         (["intact.dev/ledger"], [], True),
         ([], ["DisruptionAllowed", "BudgetConfigured"], True),
     ],
 )
 def test_what_is_left_over(annotations: list[str], conditions: list[str], left_over: bool) -> None:
     assert is_left_over(budget_with(annotations, conditions)) == left_over
+
+
+@simulated
+async def test_keys_without_effect_are_told_on_budgets_that_never_counted_groups() -> None:
+    async with holding() as (scene, _groups):
+        await scene.pdb("odd", labels={"intact.dev/budget-scpe": "Workload"}, maxUnavailable=1)
+        await scene.pdb("plain", maxUnavailable=1)
+        await scene.settle()
+        [said] = scene.pdb_status("odd").conditions
+        assert (said.type, said.status, said.reason) == (
+            "BudgetConfigured",
+            "False",
+            "WithoutEffect",
+        )
+        assert "did you mean intact.dev/budget-scope?" in said.message
+        assert scene.pdb_status("plain").conditions == []
+        version = scene.pdb_stored("odd").metadata.resource_version
+        await scene.settle(60)
+        assert scene.pdb_stored("odd").metadata.resource_version == version

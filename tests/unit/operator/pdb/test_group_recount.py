@@ -4,7 +4,7 @@ from intact.budget.pdb.annotations import ledger_of
 from intact.budget.pdb.group_settings import rules_of
 from intact.operator.pdb.tallies import counting_groups
 from tests.unit.kube.simulated import simulated
-from tests.unit.operator.pdb.group_scene import LABELS, Groups, holding
+from tests.unit.operator.pdb.group_scene import BY_LABEL, LABELS, Groups, holding
 from tests.unit.operator.pdb.scene import BUDGETS, PdbScene, counting
 from tests.unit.operator.pub.scene import NS, STATEFUL_SET
 
@@ -154,3 +154,29 @@ async def test_a_group_whose_controller_is_gone_is_not_expected_back() -> None:
         await scene.pod("blue-2", labels={**LABELS, "g": "blue"})  # so that it is counted
         await scene.settle()
         assert groups.replicas() == (1, 1, 0, 1)
+
+
+@simulated
+async def test_a_need_that_no_group_reaches_holds_all_and_is_told_until_one_does() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue"):
+            await groups.group(name, 3)
+        await groups.budget({**BY_LABEL, "intact.dev/min-ready-replicas": "4"}, maxUnavailable=2)
+        assert reason_of(scene, "BudgetConfigured") == "NeedNotReached"
+        assert scene.counters()[0] == 0
+        # Groups that are just starting are no reason for an event.
+        assert await scene.events("NeedNotReached") == []
+        await scene.settle(10)
+        [event] = await scene.events("NeedNotReached")
+        assert event["type"] == "Warning"
+        assert "groups need 4 pods, and the largest has 3" in event["message"]
+        await scene.pod("red-3", labels={**LABELS, "g": "red"})
+        await scene.settle()
+        assert reason_of(scene, "BudgetConfigured") == "ValidConfig"
+        assert scene.counters()[0] == 4 + 3
+        # It is not forgotten when that pod goes, and the group is unavailable then.
+        assert await scene.evict("red-3") == 200
+        await scene.finish("red-3")
+        await scene.settle()
+        assert reason_of(scene, "BudgetConfigured") == "ValidConfig"
+        assert await scene.evict("blue-0") == 200

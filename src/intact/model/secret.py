@@ -6,5 +6,5 @@ from intact.model.meta import ObjectMeta
 
 class Secret(View):
     metadata: ObjectMeta
-    data: dict[str, str] = {}
-    """Values in base64."""
+    data: dict[str, str | None] = {}
+    """Values in base64; None if empty."""

@@ -180,6 +180,7 @@ class Process:
             options.webhook,
             options.webhook_service,
             self._wait_synced,
+            self._identity,
         )
 
     def _leads(self) -> bool:

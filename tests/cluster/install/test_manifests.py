@@ -193,6 +193,7 @@ ALLOWED = [
     ("create", "secrets", "HOME"),
     ("get", "secrets/intact-webhook-ca", "HOME"),
     ("update", "secrets/intact-webhook-ca", "HOME"),
+    ("delete", "secrets/intact-webhook-ca", "HOME"),
 ]
 REFUSED = [
     ("delete", "pods", ""),

@@ -89,7 +89,10 @@ def _own_rules() -> list[Json]:
             "resourceNames": [LEASE],
         },
         _rule("", ["secrets"], ["create"]),
-        {**_rule("", ["secrets"], ["get", "update"]), "resourceNames": [certificates.SECRET]},
+        {
+            **_rule("", ["secrets"], ["get", "update", "delete"]),
+            "resourceNames": [certificates.SECRET],
+        },
     ]
 
 

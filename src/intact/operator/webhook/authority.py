@@ -7,7 +7,7 @@ talks to the cluster, and time is an argument.
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -23,6 +23,18 @@ TRUSTED_AFTER = timedelta(hours=1)
 """Until every API server surely has a new CA from the registration, the one before signs."""
 _CLOCKS_APART = timedelta(minutes=5)
 """Certificates are valid a little before they are made: clocks differ."""
+_CLOCKS_WRONG = timedelta(days=1)
+"""A CA that was made so far ahead is dropped: leaves that it signs would not be valid."""
+_LAST_YEAR = 9000
+_LARGEST = 16 * 2**10
+"""Bytes of certificates or keys. Intact's own are under 1 KiB each, and there are two or three."""
+_EXTENSIONS = {
+    x509.BasicConstraints.oid,
+    x509.KeyUsage.oid,
+    x509.SubjectKeyIdentifier.oid,
+    x509.AuthorityKeyIdentifier.oid,
+}
+"""A CA with others, such as name constraints, may not be trusted for what it signs."""
 _PEM_KEY = re.compile(rb"-----BEGIN PRIVATE KEY-----.+?-----END PRIVATE KEY-----\n?", re.DOTALL)
 
 
@@ -57,13 +69,13 @@ class Authority:
 
     def is_due(self, now: datetime) -> bool:
         """Whether it has to be renewed, or has to forget a CA that is no longer valid."""
-        return now >= self.cas[0].made + CA_RENEWED_AFTER or any(
-            now >= ca.expires for ca in self.cas
+        return now >= self.cas[0].made + CA_RENEWED_AFTER or not all(
+            _is_valid(ca, now) for ca in self.cas
         )
 
     def renewed(self, now: datetime) -> "Authority":
         """As it should be now. Of CAs before the newest, those that are still valid stay."""
-        kept = tuple(ca for ca in self.cas if now < ca.expires)
+        kept = tuple(ca for ca in self.cas if _is_valid(ca, now))
         if kept and now < kept[0].made + CA_RENEWED_AFTER:
             return Authority(kept)
         return Authority((_new_ca(now), *kept))
@@ -87,25 +99,52 @@ def new_authority(now: datetime) -> Authority:
 
 
 def read_authority(bundle: bytes, keys: bytes) -> Authority:
-    """From PEM, as `bundle` and `keys` write it. Raises `Unusable`."""
+    """From PEM, as `bundle` and `keys` write it. Raises `Unusable`: whatever is stored, what comes
+    back can sign, and clients that trust it trust what it has signed."""
+    if max(len(bundle), len(keys)) > _LARGEST:
+        raise Unusable(f"more than {_LARGEST} bytes")
     try:
         certificates = x509.load_pem_x509_certificates(bundle)
         found = _PEM_KEY.findall(keys)
-        by_public = {_public(serialization.load_pem_private_key(k, None)): k for k in found}
-        cas = [
-            Certified(
-                certificate.public_bytes(serialization.Encoding.PEM),
-                by_public[_spki(certificate)],
-                certificate.not_valid_before_utc + _CLOCKS_APART,
-                certificate.not_valid_after_utc,
-            )
-            for certificate in certificates
-        ]
-    except (ValueError, TypeError, AttributeError) as error:
-        raise Unusable(str(error)) from error
-    except KeyError as error:
-        raise Unusable("a certificate has no key") from error
+        by_public = {_der(_private(key).public_key()): key for key in found}
+        cas = [_read_ca(certificate, by_public) for certificate in certificates]
+    except Unusable:
+        raise
+    except Exception as error:  # parsers of foreign bytes raise what they like
+        raise Unusable(f"{type(error).__name__}: {error}") from error
     return Authority(tuple(sorted(cas, key=lambda ca: ca.made, reverse=True)))
+
+
+def _read_ca(certificate: x509.Certificate, keys: Mapping[bytes, bytes]) -> Certified:
+    public = certificate.public_key()
+    if not isinstance(public, ec.EllipticCurvePublicKey):
+        raise Unusable("the key of a certificate is not an elliptic curve key")
+    key = keys.get(_der(public))
+    if key is None:
+        raise Unusable("a certificate has no key, or the key of another")
+    found = {extension.oid for extension in certificate.extensions}
+    if not certificate.subject or not found <= _EXTENSIONS:
+        raise Unusable("a certificate has no subject, or extensions that Intact does not write")
+    extensions = certificate.extensions
+    constraints = extensions.get_extension_for_class(x509.BasicConstraints).value
+    if (
+        not constraints.ca
+        or not extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+    ):
+        raise Unusable("a certificate is not that of a CA")
+    certificate.verify_directly_issued_by(certificate)
+    if certificate.not_valid_before_utc.year > _LAST_YEAR:
+        raise Unusable("a certificate is of a time that cannot be reckoned with")
+    return Certified(
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key,
+        certificate.not_valid_before_utc + _CLOCKS_APART,
+        certificate.not_valid_after_utc,
+    )
+
+
+def _is_valid(ca: Certified, now: datetime) -> bool:
+    return ca.made <= now + _CLOCKS_WRONG and now < ca.expires
 
 
 def _new_ca(now: datetime) -> Certified:
@@ -125,10 +164,9 @@ def _new_ca(now: datetime) -> Certified:
 
 def _new_leaf(ca: Certified, names: Sequence[str], now: datetime) -> Certified:
     issuer = x509.load_pem_x509_certificate(ca.certificate)
-    issuer_key = serialization.load_pem_private_key(ca.key, None)
-    assert isinstance(issuer_key, ec.EllipticCurvePrivateKey)
+    issuer_key = _private(ca.key)
     key = ec.generate_private_key(ec.SECP256R1())
-    life = min(LEAF_LIFE, ca.expires - now)
+    life = max(min(LEAF_LIFE, ca.expires - now), timedelta(minutes=1))
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
     builder = (
         _certificate(key.public_key(), x509.random_serial_number(), now, life)
@@ -200,15 +238,11 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _public(key: object) -> bytes:
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
-    return _der(key.public_key())
-
-
-def _spki(certificate: x509.Certificate) -> bytes:
-    key = certificate.public_key()
-    assert isinstance(key, ec.EllipticCurvePublicKey)
-    return _der(key)
+def _private(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(pem, None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise Unusable("a key is not an elliptic curve key of P-256")
+    return key
 
 
 def _der(key: ec.EllipticCurvePublicKey) -> bytes:

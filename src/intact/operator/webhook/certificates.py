@@ -6,6 +6,9 @@ and puts it into the live TLS context, where new connections take it up. The API
 renewed authority, through the registration, long before a leaf is signed by it, so no request ever
 meets an unknown one. A Secret that was deleted or spoilt is written again from memory: leaves stay
 valid.
+
+Whatever is in the Secret, it ends no process: what cannot be used is replaced, and reported in the
+log, in an event on the Secret and in a metric.
 """
 
 import asyncio
@@ -18,7 +21,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from intact.kube.client import Client
-from intact.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from intact.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
+from intact.kube.events import EventRecorder, reference_to
 from intact.kube.resources import Resource
 from intact.model.secret import Secret
 from intact.operator.names import LABELS
@@ -33,6 +37,7 @@ from intact.operator.webhook.authority import (
 
 log = logging.getLogger(__name__)
 
+REPLACED = "SecretReplaced"
 SECRET = "intact-webhook-ca"  # noqa: S105 - a name
 CHECK_EVERY = 60.0
 """Seconds between two reads of the Secret."""
@@ -60,11 +65,15 @@ class Certificates:
         names: Sequence[str],
         *,
         clock: Callable[[], datetime] = _utc_now,
+        events: EventRecorder | None = None,
     ) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.error: str | None = None
         """Why the Secret could not be read or written; None while all is well."""
+        self.replaced = 0
+        """How often a Secret that could not be used was replaced."""
+        self._events = events
         self._client = client
         self._namespace = namespace
         self._names = list(names)
@@ -123,7 +132,7 @@ class Certificates:
                 with suppress(AlreadyExists):
                     return await self._created()
                 continue
-            with suppress(Conflict, NotFound):
+            with suppress(Conflict, NotFound, AlreadyExists):
                 return await self._renewed(secret)
         raise KubeError(f"it changed between read and write, {_ATTEMPTS} times")
 
@@ -138,20 +147,35 @@ class Certificates:
         try:
             found = _authority_of(secret)
         except Unusable as error:
-            log.warning(
-                "Secret %s/%s cannot be used and is written anew: %s",
-                self._namespace,
-                SECRET,
-                error,
-            )
-            found = self._authority or new_authority(now)
-        else:
-            if not found.is_due(now):
-                return found
+            wanted = (self._authority or new_authority(now)).renewed(now)
+            await self._replace(secret, wanted)
+            self._report(secret, str(error))
+            return wanted
+        if not found.is_due(now):
+            return found
         wanted = found.renewed(now)
-        body = _secret(wanted, secret.metadata.resource_version)
-        await self._client.update(SECRETS, body, SECRET, self._namespace)
+        await self._replace(secret, wanted)
         return wanted
+
+    async def _replace(self, secret: Secret, wanted: Authority) -> None:
+        meta = secret.metadata
+        try:
+            body = _secret(wanted, meta.resource_version)
+            await self._client.update(SECRETS, body, SECRET, self._namespace)
+        except Invalid:
+            # Immutable, or of another type.
+            await self._client.delete(
+                SECRETS, SECRET, self._namespace, resource_version=meta.resource_version
+            )
+            await self._client.create(SECRETS, _secret(wanted, ""), self._namespace)
+
+    def _report(self, secret: Secret, problem: str) -> None:
+        self.replaced += 1
+        text = f"Secret {self._namespace}/{SECRET} could not be used and was replaced: {problem}"
+        log.warning("%s", text)
+        if self._events is not None:
+            reference = reference_to(SECRETS, secret.metadata)
+            self._events.record(reference, "Warning", REPLACED, text)
 
     def _renew_leaf(self) -> None:
         authority = self._authority
@@ -186,7 +210,7 @@ def _secret(authority: Authority, resource_version: str) -> dict[str, object]:
 
 def _authority_of(secret: Secret) -> Authority:
     try:
-        bundle, keys = (base64.b64decode(secret.data[name]) for name in (_BUNDLE, _KEYS))
+        bundle, keys = (base64.b64decode(secret.data[name] or "") for name in (_BUNDLE, _KEYS))
     except (KeyError, ValueError) as error:
         raise Unusable(f"{_BUNDLE} or {_KEYS} is missing or not base64") from error
     return read_authority(bundle, keys)

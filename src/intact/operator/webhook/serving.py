@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
+from intact.kube.events import EventRecorder
 from intact.kube.retry import Backoff
 from intact.operator.webhook.certificates import Certificates, service_names
 from intact.operator.webhook.configuration import (
@@ -36,8 +37,10 @@ class Webhooks:
         bind: tuple[str, int],
         service: tuple[str, str] | None,
         wait_ready: Callable[[], Awaitable[None]],
+        identity: str = "",
     ) -> None:
         """Nothing is answered before `wait_ready` returns."""
+        self._events = EventRecorder(client, "intact", identity)
         self._wait_ready = wait_ready
         self._handlers = handlers
         self._bind = bind
@@ -48,7 +51,7 @@ class Webhooks:
         )
         # Outside a cluster the operator has no pods of its own that it could lock out.
         self._exempt = () if service is None else (namespace,)
-        self.certificates = Certificates(client, namespace, names)
+        self.certificates = Certificates(client, namespace, names, events=self._events)
         self.registrations = [
             Registration(client, self._validating),
             Registration(client, self._mutating, MUTATING),
@@ -75,6 +78,11 @@ class Webhooks:
 
     async def run(self) -> None:
         """Answers reviews until cancelled; finishes those that are running then."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._events.run())
+            group.create_task(self._serve())
+
+    async def _serve(self) -> None:
         await self._first_certificate()
         await self._wait_ready()
         host, port = self._bind

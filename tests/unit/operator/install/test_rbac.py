@@ -49,7 +49,7 @@ def test_pods_are_never_deleted_only_evicted() -> None:
 def test_secrets_and_leases_are_its_own() -> None:
     assert verbs(CLUSTER_RULES, "secrets") == verbs(CLUSTER_RULES, "leases") == set()
     assert verbs(OWN_RULES, "secrets") == {"create"}
-    assert verbs(OWN_RULES, "secrets", named=SECRET) == {"get", "update"}
+    assert verbs(OWN_RULES, "secrets", named=SECRET) == {"get", "update", "delete"}
     assert verbs(OWN_RULES, "leases", named=LEASE) == {"get", "list", "watch", "update"}
 
 

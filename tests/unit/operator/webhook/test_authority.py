@@ -15,6 +15,7 @@ from intact.operator.webhook.authority import (
     new_authority,
     read_authority,
 )
+from tests.support.spoilt_authorities import SPOILT, made
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -85,16 +86,34 @@ def test_an_authority_is_read_as_it_was_written() -> None:
     assert read_authority(authority.bundle, authority.keys).signer(now) == authority.cas[1]
 
 
-@pytest.mark.parametrize(
-    ("bundle", "keys"),
-    [
-        (b"", b""),
-        (b"nonsense", b"nonsense"),
-        (new_authority(START).bundle, b""),
-        (new_authority(START).bundle, new_authority(START).keys),
-    ],
-    ids=["empty", "nonsense", "no key", "the key of another"],
-)
-def test_what_is_no_authority_is_unusable(bundle: bytes, keys: bytes) -> None:
+DATED = {"expired", "not yet valid"}
+"""These can be read, and are due at once."""
+
+
+@pytest.mark.parametrize("name", SPOILT.keys() - DATED)
+def test_what_is_no_authority_is_unusable(name: str) -> None:
     with pytest.raises(Unusable):
-        read_authority(bundle, keys)
+        read_authority(*SPOILT[name]())
+
+
+@pytest.mark.parametrize("name", DATED)
+def test_a_ca_that_is_not_valid_now_is_dropped(name: str) -> None:
+    now = datetime.now(UTC)
+    found = read_authority(*SPOILT[name]())
+    assert found.is_due(now)
+    renewed = found.renewed(now)
+    assert not {*renewed.cas} & {*found.cas}
+    assert not renewed.is_due(now)
+
+
+def test_an_authority_of_another_tool_is_taken_if_it_can_sign() -> None:
+    found = read_authority(*made())
+    leaf, signer = found.sign(["a"], datetime.now(UTC))
+    assert [signer] == list(found.cas)
+    assert leaf.expires > datetime.now(UTC)
+
+
+def test_an_authority_that_has_expired_still_signs() -> None:
+    """With the API away: a leaf that nobody trusts is better than a process that ends."""
+    leaf, _ = new_authority(START).sign(["a"], START + 2 * CA_LIFE)
+    assert leaf.expires > leaf.made

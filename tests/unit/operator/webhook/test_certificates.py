@@ -11,9 +11,10 @@ import pytest
 from cryptography import x509
 
 from intact.kube.client import Client
-from intact.kube.errors import KubeError, NotFound
+from intact.kube.errors import Invalid, KubeError, NotFound
 from intact.kube.resources import untyped
 from intact.model.admission import AdmissionResponse
+from intact.model.status import Status
 from intact.operator.webhook.authority import (
     CA_LIFE,
     CA_RENEWED_AFTER,
@@ -26,6 +27,7 @@ from intact.operator.webhook.certificates import SECRET, Certificates, service_n
 from intact.operator.webhook.server import serving_webhooks
 from intact.sandbox import MemoryApi
 from tests.support.admission import review
+from tests.support.spoilt_authorities import SPOILT
 
 SECRETS = untyped("", "v1", "secrets", "Secret")
 NAMESPACES = untyped("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -135,7 +137,62 @@ async def test_a_spoilt_secret_is_put_back_as_it_was(
     await client.patch(SECRETS, {"data": {"ca.key": "bm90aGluZw=="}}, SECRET, "ns")
     await replica.refresh()
     assert replica.ca_bundle == before == await secret_bundle(client)
-    assert "cannot be used and is written anew" in caplog.text
+    assert "could not be used and was replaced" in caplog.text
+    assert replica.replaced == 1
+
+
+@pytest.mark.parametrize("name", SPOILT)
+async def test_whatever_is_in_the_secret_a_process_starts_and_runs(
+    client: Client, name: str
+) -> None:
+    bundle, key = (base64.b64encode(part).decode() for part in SPOILT[name]())
+    data = {"data": {"ca.crt": bundle, "ca.key": key}}
+    await client.create(SECRETS, {"metadata": {"name": SECRET}} | data, "ns")
+    starting, running = (Certificates(client, "ns", [HOST]) for _ in range(2))
+    await starting.refresh()
+    await running.refresh()
+    before = running.ca_bundle
+    assert starting.ca_bundle == before == await secret_bundle(client)
+    [*_] = await trusted(starting)
+
+    await client.patch(SECRETS, data, SECRET, "ns")
+    await running.refresh()
+    assert await secret_bundle(client) == running.ca_bundle
+    if name not in ("expired", "not yet valid"):
+        assert running.ca_bundle == before, "what is in memory is restored"
+        assert (starting.replaced, running.replaced) == (1, 1)
+    await trusted(running)
+
+
+async def trusted(replica: Certificates) -> tuple[str, ...]:
+    """Shakes hands with a server of this replica, as a client that trusts its bundle."""
+    served = serving_webhooks({}, HOST, 0, replica.context)
+    async with served as [address]:
+        host, port = address.split(":")
+        context = trusting(replica.ca_bundle)
+        _, writer = await asyncio.open_connection(host, int(port), ssl=context)
+        cipher: tuple[str, ...] = writer.get_extra_info("cipher")
+        writer.close()
+        await writer.wait_closed()
+        return cipher
+
+
+async def test_a_secret_that_cannot_be_written_is_deleted_and_created(client: Client) -> None:
+    """Immutable, or of another type."""
+    replica = Certificates(client, "ns", [HOST])
+    await client.create(SECRETS, {"metadata": {"name": SECRET}, "data": {"ca.crt": None}}, "ns")
+    update = client.update
+
+    async def refuse(*arguments: object, **options: object) -> object:
+        client.update = update  # type: ignore[method-assign]
+        raise Invalid(Status(code=422, message="field is immutable"))
+
+    client.update = refuse  # type: ignore[assignment]
+    old = await client.get(SECRETS, SECRET, "ns")
+    await replica.refresh()
+    new = await client.get(SECRETS, SECRET, "ns")
+    assert new["metadata"]["uid"] != old["metadata"]["uid"]
+    assert await secret_bundle(client) == replica.ca_bundle
 
 
 async def test_an_authority_of_somebody_else_is_taken_over(client: Client, clock: Clock) -> None:

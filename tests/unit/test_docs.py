@@ -88,17 +88,16 @@ async def test_every_metric_is_documented_and_no_other() -> None:
     assert named == await metric_names()
 
 
-CONDITION_TYPES = (
-    conditions.WORKING,
-    conditions.GROUP_LABELS_MISSING,
-    conditions.MIN_READY_UNREACHABLE,
-    conditions.TOTAL_UNKNOWN,
-)
-
-
-@pytest.mark.parametrize("condition", CONDITION_TYPES)
+@pytest.mark.parametrize("condition", sorted(conditions.OURS))
 def test_every_condition_is_documented(condition: str) -> None:
     assert f"| `{condition}` |" in PUB
+
+
+def test_every_reason_of_a_condition_is_documented() -> None:
+    source = Path(conditions.__file__).read_text()
+    reasons = set(re.findall(r'(?:reason=|Absence\()"(\w+)"', source))
+    assert {"Gated", "NoPods", "AllMustStay"} <= reasons
+    assert sorted(each for each in reasons if f"`{each}`" not in PUB) == []
 
 
 @pytest.mark.parametrize("reason", [*Reason, *GroupReason])

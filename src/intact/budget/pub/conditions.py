@@ -1,20 +1,71 @@
 """The conditions of a PodUnavailableBudget."""
 
+from dataclasses import dataclass
+
 from intact.model.listing import listed
 from intact.model.meta import Condition
+from intact.model.pub import TargetReference
 
 WORKING = "Working"
 GROUP_LABELS_MISSING = "GroupLabelsMissing"
 MIN_READY_UNREACHABLE = "MinReadyReplicasUnreachable"
 TOTAL_UNKNOWN = "TotalUnknown"
+NEVER_ALLOWS = "NeverAllows"
+KEYS_WITHOUT_EFFECT = "KeysWithoutEffect"
+
+OURS = frozenset(
+    {
+        WORKING,
+        GROUP_LABELS_MISSING,
+        MIN_READY_UNREACHABLE,
+        TOTAL_UNKNOWN,
+        NEVER_ALLOWS,
+        KEYS_WITHOUT_EFFECT,
+    }
+)
 
 
-OURS = frozenset({WORKING, GROUP_LABELS_MISSING, MIN_READY_UNREACHABLE, TOTAL_UNKNOWN})
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why a budget has no pods."""
+
+    reason: str
+    message: str
+    status: str = "False"
+    """Unknown where nothing need be wrong: only pods will show whether the budget is as meant."""
 
 
-def working(gated: bool, problem: str) -> Condition:
+def no_pods(covered: str) -> Absence:
+    message = f"there are no pods of {covered}: the budget holds nothing yet"
+    return Absence("NoPods", message, "Unknown")
+
+
+def kind_not_served(target: TargetReference) -> Absence:
+    message = (
+        f"the API server serves no {target.kind} in {target.api_version}, which targetRef names: "
+        "the budget holds nothing"
+    )
+    return Absence("KindNotServed", message)
+
+
+def kind_not_readable(target: TargetReference, error: str) -> Absence:
+    message = f"Intact cannot read {target.kind} in {target.api_version}: {error}"
+    return Absence("KindNotReadable", message)
+
+
+def workload_not_found(target: TargetReference) -> Absence:
+    message = f"there is no {target.kind} {target.name}, which targetRef names"
+    return Absence("WorkloadNotFound", f"{message}: the budget holds nothing")
+
+
+def working(gated: bool, problem: str, absence: Absence | None = None) -> Condition:
+    """`absence` is None if the budget has pods."""
     if problem:
         return Condition(type=WORKING, status="False", reason="TotalUnknown", message=problem)
+    if absence is not None and (gated or absence.status == "False"):
+        return Condition(
+            type=WORKING, status=absence.status, reason=absence.reason, message=absence.message
+        )
     if not gated:
         message = "the API server does not ask Intact about the pods of this namespace yet"
         return Condition(type=WORKING, status="False", reason="NotGated", message=message)
@@ -41,3 +92,20 @@ def min_ready_unreachable(need: int, largest: int) -> Condition:
 
 def total_unknown(problem: str) -> Condition:
     return Condition(type=TOTAL_UNKNOWN, status="True", reason="ScaleNotAvailable", message=problem)
+
+
+def never_allows(why: str) -> Condition:
+    return Condition(type=NEVER_ALLOWS, status="True", reason="AllMustStay", message=why)
+
+
+def keys_without_effect(problems: list[str]) -> Condition:
+    return Condition(
+        type=KEYS_WITHOUT_EFFECT,
+        status="True",
+        reason="UnknownKeys",
+        message="; ".join(problems[:_MOST_KEYS]),
+    )
+
+
+_MOST_KEYS = 20
+"""The message of a condition is limited."""

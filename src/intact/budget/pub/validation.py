@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from intact.budget.keys import PUB, without_effect
+from intact.budget.pub.never_allows import never_allows
 from intact.budget.pub.settings import (
     ENFORCEMENT,
     KNOWN_OPERATIONS,
@@ -19,6 +21,7 @@ from intact.budget.pub.settings import (
     PROTECT_TOTAL_REPLICAS,
     Enforcement,
     listed_operations,
+    read_settings,
 )
 from intact.budget.selectors import Selector, check_selector
 from intact.model.amounts import MOST_REPLICAS, check_amount, parse_count
@@ -38,9 +41,12 @@ def validate(
     pub: PodUnavailableBudget,
     others: Iterable[PodUnavailableBudget],
     old: PodUnavailableBudget | None = None,
+    total: int | None = None,
 ) -> Verdict:
-    """`others` are the budgets of the same namespace; the budget itself may be among them."""
-    verdict = Verdict(_errors(pub), _warnings(pub))
+    """`others` are the budgets of the same namespace; the budget itself may be among them. `total`
+    is how many units it will have, if that is known."""
+    errors = _errors(pub)
+    verdict = Verdict(errors, [] if errors else _warnings(pub, total))
     overlap = _overlap(pub, others)
     if old is None:
         verdict.errors += overlap
@@ -206,10 +212,14 @@ _BOTH_AMOUNTS = (
 )
 
 
-def _warnings(pub: PodUnavailableBudget) -> list[str]:
-    spec = pub.spec
+def _warnings(pub: PodUnavailableBudget, total: int | None) -> list[str]:
+    spec, meta = pub.spec, pub.metadata
     both = spec.max_unavailable is not None and spec.min_available is not None
-    return [_BOTH_AMOUNTS] if both and spec.pod_group_policy is None else []
+    found = [_BOTH_AMOUNTS] if both and spec.pod_group_policy is None else []
+    own = read_settings(pub).total
+    if why := never_allows(spec, total if own is None else own):
+        found.append(why)
+    return found + without_effect(PUB, meta.labels, meta.annotations)
 
 
 def _overlap(pub: PodUnavailableBudget, others: Iterable[PodUnavailableBudget]) -> list[FieldError]:

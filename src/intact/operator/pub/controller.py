@@ -26,6 +26,7 @@ from intact.operator.pub.gated_namespaces import GatedNamespaces
 from intact.operator.pub.index import PubIndex, ignore_dirty
 from intact.operator.pub.pin import Pin
 from intact.operator.pub.recount import Recounter
+from intact.operator.pub.targets import Targets
 from intact.operator.pub.validation import PubValidation
 from intact.operator.watch.shared import Watches
 from intact.operator.webhook.denials import Denials
@@ -71,7 +72,8 @@ class PubController:
             self.denials,
             observe,
         )
-        self.validation = PubValidation(self.budgets.store)
+        targets = Targets(client, self.workloads)
+        self.validation = PubValidation(self.budgets.store, targets)
         self.recounts: Queue[Key] = Queue("pub", rng=self._rng)
         self.gatings: Queue[str] = Queue("gating", rng=self._rng)
         self.gating = GatedNamespaces(
@@ -86,6 +88,7 @@ class PubController:
             self.index,
             self.commits,
             ExpectedUnits(client, self.index, self.workloads),
+            targets,
             self.pods,
             self.events,
             now=now,

@@ -11,8 +11,11 @@ from datetime import datetime
 
 import msgspec
 
+from intact.budget.keys import PUB, without_effect
 from intact.budget.pub import conditions
+from intact.budget.pub.conditions import Absence
 from intact.budget.pub.ledger import RECORD_LIFETIME
+from intact.budget.pub.never_allows import never_allows
 from intact.budget.pub.recount import (
     Expectation,
     is_current,
@@ -37,6 +40,7 @@ from intact.operator.pub.commits import Commits
 from intact.operator.pub.expected import ExpectedUnits, Learned
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.pub.status import read_again
+from intact.operator.pub.targets import Targets
 from intact.operator.watch.freshness import Behind, versions_now
 
 GATHER = 0.2
@@ -57,6 +61,7 @@ class Recounter:
         index: PubIndex,
         commits: Commits,
         expected: ExpectedUnits,
+        targets: Targets,
         pods: Reflector[Pod],
         events: EventRecorder,
         *,
@@ -71,6 +76,7 @@ class Recounter:
         self._index = index
         self._commits = commits
         self._expected = expected
+        self._targets = targets
         self._pods = pods
         self._events = events
         self._now = now
@@ -97,13 +103,14 @@ class Recounter:
         expectation, learned = await self._expected.of(entry)
         self._take_in(learned)
         versions = await self._read_overdue(entry)
+        absence = await self._targets.absence(entry)
         async with self._writes, entry.writing:
             await entry.turn.come()
             if rules_of(entry.settings) != rules:  # the expectation is of other settings
                 self.mark(entry.key)
                 return
             try:
-                await self._write(entry, expectation, versions)
+                await self._write(entry, expectation, versions, absence)
             except Conflict:
                 # Mostly the gate of another process, which goes first: its requests wait for a
                 # unit that is there, those that wait for this recount for a unit that is not.
@@ -122,7 +129,11 @@ class Recounter:
             self._index.set_idle(uid, False)
 
     async def _write(
-        self, entry: PubEntry, expectation: Expectation, versions: Mapping[str, str]
+        self,
+        entry: PubEntry,
+        expectation: Expectation,
+        versions: Mapping[str, str],
+        absence: Absence | None,
     ) -> None:
         # Nothing is awaited up to the write: the counts are of one moment of the store.
         budget, now, seen = entry.budget, self._now(), self._pods.version
@@ -137,7 +148,9 @@ class Recounter:
         )
         entry.counts.set_ledger(records)
         status = recount(budget, entry.counts, expectation, records, seen)
-        wanted = self._conditions(entry, expectation.problem)
+        if entry.counts.pods:
+            absence = None  # they have come meanwhile
+        wanted = self._conditions(entry, expectation.problem, absence, status.total_replicas)
         if not self._is_gated(namespace):
             # A user who waits for this generation waits for the gate to hold pods, too.
             status = msgspec.structs.replace(
@@ -153,7 +166,7 @@ class Recounter:
             self._queue.add_after(entry.key, (expiry - now).total_seconds())
         if len(versions) > len(stayed):
             self._queue.add_after(entry.key, _LOOK_AGAIN)
-        if expectation.problem:
+        if expectation.problem or (absence is not None and absence.status == "False"):
             self._queue.add_after(entry.key, _ASK_AGAIN)
         if _differs(budget.status, status) and self._leads():
             await self._commits.store_with(entry, budget, status)
@@ -171,9 +184,11 @@ class Recounter:
     def _finder(self, namespace: str) -> Callable[[str], Pod | None]:
         return lambda name: self._pods.store.get(namespace, name)
 
-    def _conditions(self, entry: PubEntry, problem: str) -> list[Condition]:
-        namespace = entry.key[0]
-        found = [conditions.working(self._is_gated(namespace), problem)]
+    def _conditions(
+        self, entry: PubEntry, problem: str, absence: Absence | None, total: int
+    ) -> list[Condition]:
+        namespace, budget = entry.key[0], entry.budget
+        found = [conditions.working(self._is_gated(namespace), problem, absence)]
         key, counts = entry.group_key, entry.counts
         if key is not None and entry.unlabelled:
             names = sorted(entry.unlabelled.values())
@@ -182,6 +197,10 @@ class Recounter:
             found.append(conditions.min_ready_unreachable(counts.need, counts.largest_group))
         if problem:
             found.append(conditions.total_unknown(problem))
+        if why := never_allows(budget.spec, None if problem else total):
+            found.append(conditions.never_allows(why))
+        if unknown := without_effect(PUB, budget.metadata.labels, budget.metadata.annotations):
+            found.append(conditions.keys_without_effect(unknown))
         return found
 
     def _report_not_deleted(self, budget: PodUnavailableBudget, name: str) -> None:

@@ -7,15 +7,17 @@ from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.admission import NULL, AdmissionResponse, read_request
 from intact.model.pub import PodUnavailableBudget
+from intact.operator.pub.targets import Targets
 from intact.operator.webhook.responses import invalid
 
 _BUDGET = msgspec.json.Decoder(PodUnavailableBudget)
 
 
 class PubValidation:
-    def __init__(self, budgets: Store[PodUnavailableBudget]) -> None:
+    def __init__(self, budgets: Store[PodUnavailableBudget], targets: Targets) -> None:
         """The store has an index `namespace`."""
         self._budgets = budgets
+        self._targets = targets
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview."""
@@ -27,7 +29,11 @@ class PubValidation:
             for other in self._budgets.by_index("namespace", request.namespace)
             if other.metadata.name != request.name
         ]
-        verdict = validate(budget, others, old)
+        total = await self._targets.total(budget.spec, request.namespace)
+        verdict = validate(budget, others, old, total)
         if verdict.errors:
             return invalid(PUBS, request.name, verdict.errors)
-        return AdmissionResponse(allowed=True, warnings=verdict.warnings)
+        warnings = verdict.warnings
+        if old is None and budget.spec.target_ref is not None:
+            warnings = warnings + await self._targets.warnings(budget.spec.target_ref)
+        return AdmissionResponse(allowed=True, warnings=warnings)

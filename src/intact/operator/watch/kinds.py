@@ -34,7 +34,7 @@ BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 POD: GroupKind = ("", "Pod")
 UNSCALED: frozenset[GroupKind] = frozenset({("", "Node"), POD})
 """They own pods and have no scale, so they are not followed: their pods count as they are."""
-_DISCOVER_AGAIN = 60.0
+_DISCOVER_AGAIN = 10.0
 """Seconds after which kinds that the server did not know are looked for again."""
 
 

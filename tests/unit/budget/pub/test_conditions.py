@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from intact.budget.pub import conditions
 from intact.model.conditions import merge
 from intact.model.meta import Condition
+from intact.model.pub import TargetReference
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -19,6 +20,22 @@ def test_working_says_whether_the_budget_holds_its_pods() -> None:
     unknown = conditions.working(True, "the scale cannot be read")
     assert (unknown.status, unknown.reason) == ("False", "TotalUnknown")
     assert unknown.message == "the scale cannot be read"
+
+
+def test_working_says_why_a_budget_has_no_pods() -> None:
+    target = TargetReference(api_version="apps/v1", kind="StatfulSet", name="web")
+    for absence, status, message in (
+        (conditions.no_pods("its selector"), "Unknown", "there are no pods of its selector: "),
+        (conditions.kind_not_served(target), "False", "serves no StatfulSet in apps/v1"),
+        (conditions.kind_not_readable(target, "forbidden"), "False", "in apps/v1: forbidden"),
+        (conditions.workload_not_found(target), "False", "there is no StatfulSet web"),
+    ):
+        found = conditions.working(True, "", absence)
+        assert (found.status, found.reason) == (status, absence.reason)
+        assert message in found.message
+        # What is surely wrong comes before what may only need a moment.
+        found = conditions.working(False, "", absence)
+        assert found.reason == (absence.reason if status == "False" else "NotGated")
 
 
 def test_our_conditions_go_and_those_of_other_writers_stay() -> None:

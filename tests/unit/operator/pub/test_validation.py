@@ -2,10 +2,14 @@
 
 import msgspec
 
+from intact.kube.client import Client
 from intact.kube.store import Store
 from intact.model.admission import AdmissionResponse
 from intact.model.pub import PodUnavailableBudget
+from intact.operator.pub.targets import Targets
 from intact.operator.pub.validation import PubValidation
+from intact.operator.watch.owners import Workloads
+from intact.sandbox import MemoryApi
 from tests.support.pub_cases import SELECTOR, Json, amount, budget
 from tests.unit.kube.simulated import simulated
 
@@ -25,7 +29,12 @@ async def admit(
         "object": new,
         "oldObject": old,
     }
-    return await PubValidation(store).review(msgspec.Raw(msgspec.json.encode(request)))
+    api = MemoryApi()
+    client = Client(api)
+    watches = Workloads(client, Store())
+    return await PubValidation(store, Targets(client, watches)).review(
+        msgspec.Raw(msgspec.json.encode(request))
+    )
 
 
 @simulated
@@ -74,3 +83,15 @@ async def test_an_allowed_budget_may_come_with_warnings() -> None:
     answer = await admit(budget(both))
     assert answer.allowed
     assert len(answer.warnings) == 1
+
+
+@simulated
+async def test_a_new_budget_is_warned_of_what_is_wrong_and_no_error() -> None:
+    target = {"apiVersion": "apps/v1", "kind": "StatfulSet", "name": "web"}
+    spec = {"targetRef": target, "minAvailable": "100%"}
+    answer = await admit(budget(spec, annotations={"intact.dev/enforcment": "Audit"}))
+    assert answer.allowed
+    never, key, kind = answer.warnings
+    assert "no pod can ever go" in never
+    assert "did you mean intact.dev/enforcement?" in key
+    assert "did you mean StatefulSet?" in kind

@@ -93,7 +93,7 @@ async def test_working_says_why_a_budget_holds_nothing(ns: NamespaceUnderTest) -
     assert (await says(ns, "empty", "NoPods")).status == "Unknown"
 
     # What is missing comes, and goes again.
-    await ns.create(CRDS, GADGETS)
+    await ns.client.create(CRDS, GADGETS)
     try:
         await ns.pods("p", labels={"app": "nobody", "test": ns.name})
         await ns.create(DEPLOYMENTS, deployment("web", replicas=1))

@@ -296,6 +296,7 @@ async def test_uninstall_removes_all_but_budgets(
 
     again = intact(*arguments).splitlines()
     assert not any("deleted" in line or "removed" in line.split() for line in again)
+    assert not any("any more" in line for line in again)
 
 
 def test_uninstall_removes_budgets_when_asked(

@@ -13,6 +13,9 @@ TOTAL_UNKNOWN = "TotalUnknown"
 NEVER_ALLOWS = "NeverAllows"
 KEYS_WITHOUT_EFFECT = "KeysWithoutEffect"
 
+UNINSTALLED = "Uninstalled"
+"""The reason of `Working` after `intact uninstall`."""
+
 OURS = frozenset(
     {
         WORKING,

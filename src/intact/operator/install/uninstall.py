@@ -1,12 +1,18 @@
-"""Removing Intact from a cluster: first what could still refuse requests."""
+"""Removing Intact from a cluster: first what could still refuse requests.
+
+The mutating webhooks go last. They hold the status of PodDisruptionBudgets in groups, whose numbers
+stand for groups until `give_groups_back` has closed them: in between, evictions of their pods fail.
+"""
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.errors import NotFound
 from intact.kube.resources import NAMESPACES, PODS, Resource, untyped
+from intact.operator.install.budgets import give_groups_back, take_working_back
 from intact.operator.install.crds import definitions
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import manifests
@@ -32,7 +38,7 @@ async def uninstall(
 
     `outside` is the namespace that a process outside the cluster has used.
     """
-    await _open_the_gate(client, say)
+    await _open_the_gate(client, say)  # of PodUnavailableBudgets
     for manifest in reversed(manifests(namespace=namespace, image="")):
         if manifest["kind"] not in _LEFT:
             await _delete(client, _resource_of(manifest), manifest["metadata"], say)
@@ -43,18 +49,20 @@ async def uninstall(
     await _wait_for_pods(client, namespace, say)
     # The operator may have written these again until its last pod was gone.
     await _open_the_gate(client, say)
+    await give_groups_back(client, say)
+    await _delete(client, MUTATING, {"name": NAME}, say)
     await _let_pods_go(client, say)
     if crds:
         for definition in definitions():
             await _delete(client, CRDS, definition["metadata"], say)
     else:
+        await take_working_back(client, datetime.now(UTC), say)
         say("the CRDs and all budgets stay; --crds removes them")
     say(f"the namespace {namespace} stays, if it exists; kubectl delete namespace removes it")
 
 
 async def _open_the_gate(client: Client, say: Say) -> None:
-    for resource in (VALIDATING, MUTATING):
-        await _delete(client, resource, {"name": NAME}, say)
+    await _delete(client, VALIDATING, {"name": NAME}, say)
     gated = await client.list(NAMESPACES, labels=GATED_LABEL)
     for namespace in gated.items:
         name = namespace.metadata.name

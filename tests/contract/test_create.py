@@ -5,6 +5,7 @@ import re
 import pytest
 
 from intact.kube.errors import AlreadyExists, ApiError, BadRequest, Invalid, NotFound
+from intact.kube.own_user import REVIEWS
 from tests.contract.backends import Backend
 from tests.support.objects import CONFIGMAPS, PODS, WIDGETS, configmap, pod, widget
 
@@ -105,3 +106,8 @@ async def test_a_new_pod_is_pending(backend: Backend) -> None:
     made = await backend.client.create(PODS, pod("p", node=backend.node), backend.namespace)
     assert made["status"]["phase"] == "Pending"
     assert made["metadata"]["generation"] == 1
+
+
+async def test_a_client_can_find_out_who_it_is(backend: Backend) -> None:
+    found = await backend.client.create(REVIEWS, {})
+    assert found.status.user_info.username

@@ -2,6 +2,7 @@
 without it, beside all controllers of kube-controller-manager."""
 
 import asyncio
+import json
 from contextlib import suppress
 
 import pytest
@@ -359,3 +360,36 @@ async def test_the_stock_controller_and_ours_do_not_write_against_each_other(
         ):
             seen += [event async for event in events]
     assert seen == []
+
+
+async def test_other_writers_keep_their_conditions_and_cannot_claim_to_be_intact(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    before = await groups.protected_red_and_blue()
+    theirs = {
+        "type": "Reviewed",
+        "status": "True",
+        "reason": "ByHand",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    body = {"status": {"disruptionsAllowed": 6, "conditions": [theirs]}}
+    no_label = {"metadata": {"labels": {SCOPE: None}}, **body}
+    for manager, patch in (("reviewer", body), ("intact-groups", body), ("reviewer", no_label)):
+        code, said = await ns.kubectl(
+            "--as=mallory", "--as-group=system:masters", "patch", "pdb", "llm", "--type=merge",
+            "--subresource=status", f"--field-manager={manager}", "-p", json.dumps(patch),
+        )  # fmt: skip
+        assert code == 0, said
+        found = await groups.stored()
+        assert found.metadata.labels == before.metadata.labels
+        assert found.status.disruptions_allowed == 3
+        assert found.status.conditions[:2] == before.status.conditions
+        assert [each.type for each in found.status.conditions[2:]] == ["Reviewed"]
+    # An eviction, recounts and the stock controller keep it as well.
+    assert (await ns.evict("red-0")).code == 201
+    await ns.until("red-0 to be gone", {"red-0"}.isdisjoint)
+    found = await groups.counted(
+        allowed=0, healthy=1, current_healthy=5, matches=lambda one: not one.status.disrupted_pods
+    )
+    assert [each.type for each in found.status.conditions[2:]] == ["Reviewed"]

@@ -16,6 +16,7 @@ from intact.budget.pdb.pod_counts import PodCounts
 from intact.budget.pdb.scope import counts_pods
 from intact.kube.client import Client
 from intact.kube.events import EventRecorder
+from intact.kube.own_user import OwnUser
 from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PDBS
@@ -82,7 +83,9 @@ class PdbController:
         )
         self.index.on_dirty(self._mark)
         self.redefinitions = Redefinitions(self.index, self.sources)
-        self.status_gate = PdbStatusGate(self.index, self._watches.pods, now=now, observe=observe)
+        self.status_gate = PdbStatusGate(
+            self.index, self._watches.pods, OwnUser(client), now=now, observe=observe
+        )
         self.validation = PdbValidation(self._watches.pods.store, self.sources, now=now)
         self.group_writer = StatusWriter(
             client, self.index, self.recounts, leads=leads, field_manager=GROUPS_MANAGER

@@ -1,12 +1,13 @@
 """The gate of PodDisruptionBudgets that count groups: the admission of their status.
 
-Only writes to budgets with the label reach it (see the registrations). It asks the API server
-nothing: pods and definitions come from stores, the ledger from the budget that is being written.
+Only writes to budgets with the label reach it (see the registrations). It asks the API server only
+once, who Intact is: pods and definitions come from stores, the ledger from the budget that is being
+written.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
@@ -25,10 +26,11 @@ from intact.budget.pdb.group_decision import (
     still_processed,
 )
 from intact.budget.pdb.group_recount import is_current
-from intact.budget.pdb.group_settings import WRITTEN, rules_of
+from intact.budget.pdb.group_settings import rules_of
 from intact.budget.pdb.pod_counts import is_healthy
+from intact.kube.own_user import OwnUser
 from intact.kube.reflector import Reflector
-from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse, read_request
+from intact.model.admission import AdmissionRequest, AdmissionResponse, read_request
 from intact.model.base import View
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
@@ -37,6 +39,7 @@ from intact.model.pod_state import is_terminating
 from intact.operator.pdb.index import PdbIndex
 from intact.operator.pdb.status import status_fields
 from intact.operator.pdb.status_writer import GROUPS_MANAGER
+from intact.operator.pdb.undone import mapped, undone
 from intact.operator.webhook import probe
 from intact.operator.webhook.responses import ALLOWED, PROBED, Operations, denied, patched
 
@@ -56,12 +59,14 @@ class PdbStatusGate:
         self,
         index: PdbIndex,
         pods: Reflector[Pod],
+        own_user: OwnUser,
         *,
         now: Callable[[], datetime],
         observe: Observe = lambda _verdict: None,
     ) -> None:
         self._index = index
         self._pods = pods
+        self._own_user = own_user
         self._now = now
         self._observe = observe
 
@@ -76,16 +81,20 @@ class PdbStatusGate:
             return (
                 ALLOWED  # a conflict: the API server itself refuses it, or retries and asks again
             )
-        if manager == GROUPS_MANAGER:
+        if manager == GROUPS_MANAGER and await self._is_own(request):
             return ALLOWED
         if request.user_info.username != API_SERVER:
-            return patched(_undone(request))
+            return patched(undone(request))
         verdict = await self._decide(old, new)
         self._observe(verdict)
         if not verdict.allowed:
             log.info("%s/%s: %s", request.namespace, request.name, verdict.message)
             return denied(verdict.message)
         return patched(_stored(new, verdict))
+
+    async def _is_own(self, request: AdmissionRequest) -> bool:
+        """Anyone may claim a field manager; all replicas of Intact are one user."""
+        return request.user_info.username == await self._own_user.name()
 
     async def _decide(self, old: PodDisruptionBudget, new: PodDisruptionBudget) -> Verdict:
         ledger = read_ledger(old)
@@ -169,42 +178,8 @@ class _WriteOptions(View):
     field_manager: str = ""
 
 
-class _RawMeta(View):
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
-    annotations: dict[str, str] = msgspec.field(default_factory=dict)
-    managed_fields: msgspec.Raw = NULL
-
-
-class _RawBudget(View):
-    metadata: _RawMeta = _RawMeta()
-    status: msgspec.Raw = msgspec.Raw(b"{}")
-
-
 _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
 _OPTIONS = msgspec.json.Decoder(_WriteOptions)
-_RAW = msgspec.json.Decoder(_RawBudget)
-
-
-def _undone(request: AdmissionRequest) -> Operations:
-    """Another controller's write, with Intact's numbers in place of its own: the status, and the
-    annotations that Intact writes, stay as they were."""
-    old, new = _RAW.decode(request.old_object), _RAW.decode(request.object)
-    before, after = old.metadata, new.metadata
-    operations: Operations = [{"op": "add", "path": "/status", "value": old.status}]
-    if before.managed_fields != NULL and _same_metadata(before, after):
-        # Otherwise the API server stores that a manager has written, although nothing has changed.
-        path = "/metadata/managedFields"
-        operations.append({"op": "add", "path": path, "value": before.managed_fields})
-    return operations + _annotate(
-        after.annotations, {key: before.annotations.get(key) for key in WRITTEN}
-    )
-
-
-def _same_metadata(old: _RawMeta, new: _RawMeta) -> bool:
-    def others(annotations: dict[str, str]) -> dict[str, str]:
-        return {key: text for key, text in annotations.items() if key not in WRITTEN}
-
-    return old.labels == new.labels and others(old.annotations) == others(new.annotations)
 
 
 def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
@@ -215,17 +190,6 @@ def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
     operations: Operations = [
         {"op": "add", "path": f"/status/{field}", "value": value} for field, value in fields.items()
     ]
-    return operations + _annotate(new.metadata.annotations, annotations_of(verdict.ledger))
-
-
-def _annotate(annotations: dict[str, str], wanted: Mapping[str, str | None]) -> Operations:
-    operations: Operations = []
-    if not annotations and any(wanted.values()):
-        operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})
-    for key, text in wanted.items():
-        path = f"/metadata/annotations/{key.replace('~', '~0').replace('/', '~1')}"
-        if text is not None and annotations.get(key) != text:
-            operations.append({"op": "add", "path": path, "value": text})
-        elif text is None and key in annotations:
-            operations.append({"op": "remove", "path": path})
-    return operations
+    return operations + mapped(
+        "annotations", new.metadata.annotations, annotations_of(verdict.ledger)
+    )

@@ -105,6 +105,21 @@ COUNTS_GROUPS = {
     "name": "budget-counts-groups",
     "expression": f"{_LABELLED} && object.metadata.labels['{SCOPE_LABEL}'] != '{POD_SCOPE}'",
 }
+
+
+def _in_groups(budget: str) -> str:
+    labels = f"{budget}.metadata.labels"
+    return (
+        f"(has({labels}) && '{SCOPE_LABEL}' in {labels}"
+        f" && {labels}['{SCOPE_LABEL}'] != '{POD_SCOPE}')"
+    )
+
+
+COUNTED_GROUPS = {
+    "name": "budget-counts-or-counted-groups",
+    "expression": f"{_in_groups('object')} || {_in_groups('oldObject')}",
+}
+"""A status write stores labels too: one that takes the label away is not stored past the gate."""
 NOT_LABELLED = {"name": "budget-has-no-scope", "expression": f"!({_LABELLED})"}
 
 

@@ -193,7 +193,7 @@ def mutating_configuration(
         "status.pdbs.intact.dev",
         PDB_STATUS_PATH,
         rule,
-        cel.COUNTS_GROUPS,
+        cel.COUNTED_GROUPS,
     )
     by_field = _webhook(
         address,

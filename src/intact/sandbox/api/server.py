@@ -187,6 +187,8 @@ class MemoryApi:
             known = self._about_itself(request.path)
             if known is not None:
                 return known
+        if request.path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
+            return Response(201, encode({"status": {"userInfo": user.info()}}))
         warnings: list[str] = []
         try:
             call = Call(route(request.path, self._state.registry), request, user, warnings)

@@ -20,6 +20,12 @@ LABELS = {"app": "a"}
 BY_LABEL = {"intact.dev/group-label-key": "g", "intact.dev/min-ready-replicas": "2"}
 
 
+def _counts_groups(request: Json) -> bool:
+    """As the CEL condition of the registration."""
+    both = (request["object"], request["oldObject"])
+    return any(SCOPE_LABEL in each["metadata"].get("labels", {}) for each in both)
+
+
 class Groups:
     def __init__(self, scene: PdbScene) -> None:
         self.scene = scene
@@ -29,7 +35,7 @@ class Groups:
             [Rule(("poddisruptionbudgets/status",), ("UPDATE",))],
             mutating=True,
             object_selector=IN_GROUPS,
-            condition=lambda request: SCOPE_LABEL in request["object"]["metadata"]["labels"],
+            condition=_counts_groups,
         )
         self.reads_in_admissions = 0
 

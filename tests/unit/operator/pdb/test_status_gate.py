@@ -2,9 +2,13 @@
 
 import asyncio
 
+import msgspec
+
+from intact.budget.pdb.scope import SCOPE_LABEL
+from intact.kube.client import Client
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import LABELS, holding
-from tests.unit.operator.pdb.scene import BUDGETS
+from tests.unit.operator.pdb.scene import BUDGETS, PdbScene
 from tests.unit.operator.pub.scene import NS
 
 
@@ -99,4 +103,60 @@ async def test_another_writers_annotations_are_stored_and_intacts_are_kept() -> 
         body = {"metadata": {"annotations": theirs}, "status": {"disruptionsAllowed": 9}}
         await scene.client.patch(BUDGETS, body, "b", NS, subresource="status")
         assert scene.pdb_stored().metadata.annotations == before | {"note": "theirs"}
+        assert scene.counters()[0] == 2
+
+
+@simulated
+async def test_conditions_of_other_writers_survive_recounts_and_evictions() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await groups.group("blue")
+        await groups.budget(maxUnavailable=1)
+        ours = scene.pdb_status().conditions
+        theirs = {
+            "type": "Reviewed", "status": "True", "reason": "ByHand", "message": "fine",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }  # fmt: skip
+        lie = {**theirs, "type": "BudgetConfigured", "status": "False"}
+        await scene.set_status(conditions=[lie, theirs], disruptionsAllowed=9)
+        assert (scene.pdb_status().conditions[:2], scene.counters()[0]) == (ours, 2)
+        assert types_of(scene) == ["DisruptionAllowed", "BudgetConfigured", "Reviewed"]
+        assert await scene.evict("red-0") == 200
+        await scene.finish("red-0")
+        await scene.settle()
+        assert types_of(scene) == ["DisruptionAllowed", "BudgetConfigured", "Reviewed"]
+        # Its writer may change it, and take it back.
+        rest = [msgspec.to_builtins(each) for each in scene.pdb_status().conditions[:2]]
+        await scene.set_status(conditions=[*rest, {**theirs, "status": "False"}])
+        assert scene.pdb_status().conditions[2].status == "False"
+        await scene.set_status(conditions=[])
+        assert types_of(scene) == ["DisruptionAllowed", "BudgetConfigured"]
+
+
+def types_of(scene: PdbScene) -> list[str]:
+    return [each.type for each in scene.pdb_status().conditions]
+
+
+@simulated
+async def test_only_intacts_own_user_is_believed_to_be_intact() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await groups.budget(maxUnavailable=1)
+        before = scene.pdb_stored()
+        mallory = Client(scene.api.as_user("mallory"))
+        for manager in ("intact-groups", ""):
+            await mallory.patch(
+                BUDGETS,
+                {
+                    "metadata": {"labels": {SCOPE_LABEL: None}},
+                    "status": {"disruptionsAllowed": 9},
+                },
+                "b",
+                NS,
+                subresource="status",
+                field_manager=manager,
+            )
+        after = scene.pdb_stored()
+        assert (after.status, after.metadata.labels) == (before.status, before.metadata.labels)
+        await scene.settle()
         assert scene.counters()[0] == 2

@@ -19,6 +19,7 @@ from intact.kube.store import Key
 from intact.kube.transport import Request
 from intact.operator.rbg.reconcile import RbgReconciler
 from intact.operator.webhook import server
+from tests.support.admission import review
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS, Scene, running
 from tests.unit.operator.rbg.scene import grouping
@@ -110,26 +111,16 @@ async def test_a_pod_event_passes_the_named_modules_on_its_way_to_the_status() -
     assert list(trace.modules) == named("A pod event, to the status")
 
 
-class Posted:
-    """A request of the API server, as far as the server reads it."""
-
-    def __init__(self, **request: Any) -> None:
-        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-        self._body = msgspec.json.encode(review | {"request": {"uid": "u", **request}})
-
-    async def read(self) -> bytes:
-        return self._body
-
-
 @simulated
 async def test_a_delete_passes_the_named_modules_on_its_way_to_the_429() -> None:
     async with running() as scene:
         await three_shards(scene, maxUnavailable=0)
         pod = scene.api.peek("pods", NS, "1-0")
-        posted = Posted(operation="DELETE", namespace=NS, name="1-0", oldObject=pod)
-        [route] = server.application({"/gate": scene.controller.gate.review}).router.routes()
+        body = review(operation="DELETE", namespace=NS, name="1-0", oldObject=pod)
         with Trace() as trace:
-            answer: Any = await in_a_task(route.handler(posted))  # type: ignore[arg-type]
+            answer: Any = await in_a_task(
+                server.reviewed("/gate", scene.controller.gate.review, body)
+            )
         assert msgspec.json.decode(answer.body)["response"]["status"]["code"] == 429
     assert list(trace.modules) == named("A delete, to its 429")
 

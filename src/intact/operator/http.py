@@ -1,17 +1,19 @@
-"""Listening on an address, and the pages that are served over plain HTTP: `/healthz`, `/readyz`,
-`/metrics`."""
+"""The pages that are served over plain HTTP: `/healthz`, `/readyz`, `/metrics`."""
 
-import os
-import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from intact.operator.errors import StartError
+from intact.operator.listening import Limits, connection_of, listening
 
 Check = Callable[[], str | None]
 """Returns what is wrong, or None."""
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_LIMITS = Limits(silent=32, unproven=32, proven=64)
+"""Enough for a kubelet and some scrapers."""
+_KEEP_ALIVE = 75.0
 
 
 def application(checks: dict[str, Check], render_metrics: Callable[[], bytes]) -> web.Application:
@@ -34,7 +36,7 @@ def application(checks: dict[str, Check], render_metrics: Callable[[], bytes]) -
             body=render_metrics(), headers={"Content-Type": "text/plain; version=0.0.4"}
         )
 
-    app = web.Application()
+    app = web.Application(middlewares=[_prove])
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/metrics", show_metrics)
@@ -44,29 +46,12 @@ def application(checks: dict[str, Check], render_metrics: Callable[[], bytes]) -
 @asynccontextmanager
 async def serving(app: web.Application, host: str, port: int) -> AsyncGenerator[list[str], None]:
     """Serve while the block runs. Yields the addresses: port 0 takes any port that is free."""
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        yield await listen(runner, host, port)
-    finally:
-        await runner.cleanup()
+    async with listening(app, host, port, limits=_LIMITS, keep_alive=_KEEP_ALIVE) as (_, addresses):
+        yield addresses
 
 
-async def listen(
-    runner: web.AppRunner,
-    host: str,
-    port: int,
-    *,
-    context: ssl.SSLContext | None = None,
-    shared: bool = False,
-) -> list[str]:
-    """Returns the addresses: port 0 takes any port that is free. Several processes may listen on a
-    shared port; the kernel spreads connections among them. Raises `StartError`."""
-    site = web.TCPSite(runner, host, port, ssl_context=context, reuse_port=shared or None)
-    try:
-        await site.start()
-    except OSError as error:
-        number = error.errno or 0
-        reason = os.strerror(number) if number > 0 else str(error)
-        raise StartError(f"cannot listen on {host}:{port}: {reason}") from error
-    return [f"{address[0]}:{address[1]}" for address in runner.addresses]
+@web.middleware
+async def _prove(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    """Whoever asks for a page is welcome to keep the connection."""
+    with connection_of(request).proven():
+        return await handler(request)

@@ -2,10 +2,15 @@
 
 It knows only the envelope: a handler gets the raw request and decodes what it needs. Every failure
 is an HTTP error, on which the API server follows the webhook's failurePolicy: ours refuse.
+
+Strangers reach this port. What they send is refused as early as possible: by its path, before its
+body is read; compressed bodies are never inflated.
 """
 
+import asyncio
 import logging
 import ssl
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
@@ -14,15 +19,27 @@ from aiohttp import web
 
 from intact.model.admission import AdmissionResponse
 from intact.model.base import View
-from intact.operator.http import listen
+from intact.operator.listening import Limits, Port, connection_of, listening
 
 log = logging.getLogger(__name__)
 
 Handler = Callable[[msgspec.Raw], Awaitable[AdmissionResponse]]
 """Takes the `request` of an AdmissionReview."""
 
+Route = Callable[[str], Awaitable[str | None]]
+"""From the path of a request to that of a handler; None if it is not to be answered."""
+
 _LARGEST_REVIEW = 16 * 2**20
-"""A review carries an object twice, and the API server takes requests of 3 MiB."""
+"""A review carries an object twice. The API server takes requests of 3 MiB and etcd stores 1.5 MiB
+of an object, which may become a few times longer as JSON."""
+_LARGE = 2**20
+_LARGE_AT_ONCE = 4
+"""Reviews above `_LARGE` bytes that are read at once, so that a process keeps within its memory."""
+_BODY = 10.0
+"""Seconds for a body. The API server waits no longer for the answer."""
+_SHOWN = 100
+"""Characters of what a stranger sent that are shown."""
+_LIMITS = Limits()
 _KEEP_ALIVE = 120.0
 """Longer than the API server keeps an idle connection (90 s), so that it is never the server that
 closes one just as a request arrives."""
@@ -31,6 +48,14 @@ _FINISH = 30.0
 
 _API_VERSION = "admission.k8s.io/v1"
 _KIND = "AdmissionReview"
+
+
+class Served(list[str]):
+    """The addresses of a port that is served."""
+
+    def __init__(self, addresses: list[str], port: Port) -> None:
+        super().__init__(addresses)
+        self.port = port
 
 
 class _Identity(View):
@@ -53,37 +78,72 @@ _REVIEW = msgspec.json.Decoder(_Review)
 _IDENTITY = msgspec.json.Decoder(_Identity)
 
 
-def application(handlers: Mapping[str, Handler]) -> web.Application:
+async def plain(path: str) -> str | None:
+    """Every path is its own."""
+    return path
+
+
+def application(
+    handlers: Mapping[str, Handler], route: Route = plain, refused: Counter[str] | None = None
+) -> web.Application:
+    counts: Counter[str] = Counter() if refused is None else refused
+    large = asyncio.Semaphore(_LARGE_AT_ONCE)
+
+    def refuse(reason: str, status: int, problem: str) -> web.Response:
+        """The connection ends, and what is still to come of the body is not read."""
+        counts[reason] += 1
+        answer = web.Response(status=status, text=f"{problem}\n")
+        answer.force_close()
+        return answer
+
+    async def answer(http: web.Request) -> web.Response:
+        path = await route(http.path)
+        handler = None if path is None else handlers.get(path)
+        if path is None or handler is None:
+            return refuse("path", 404, "not found")
+        if http.method != "POST":
+            return refuse("method", 405, "reviews are posted")
+        if http.headers.get("Content-Encoding", "identity").lower() != "identity":
+            return refuse("encoding", 415, "a review is not compressed")
+        length = http.content_length
+        if length is not None and length > _LARGEST_REVIEW:
+            return refuse("size", 413, f"a review has at most {_LARGEST_REVIEW} bytes")
+        with connection_of(http).proven():
+            try:
+                async with asyncio.timeout(_BODY):
+                    if length is not None and length <= _LARGE:
+                        body = await http.read()
+                    else:
+                        async with large:
+                            body = await http.read()
+            except TimeoutError:
+                return refuse("slow", 408, f"the review did not come within {_BODY:g} s")
+            except web.HTTPRequestEntityTooLarge:
+                return refuse("size", 413, f"a review has at most {_LARGEST_REVIEW} bytes")
+            return await reviewed(path, handler, body)
+
     app = web.Application(client_max_size=_LARGEST_REVIEW)
-    for path, handler in handlers.items():
-        app.router.add_post(path, _endpoint(path, handler))
+    app.router.add_route("*", "/{path:.*}", answer)
     return app
 
 
-def _endpoint(path: str, handler: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def answer(http: web.Request) -> web.Response:
-        body = await http.read()
-        try:
-            review = _REVIEW.decode(body)
-            uid = _IDENTITY.decode(review.request).uid
-        except msgspec.DecodeError as error:
-            return _refused(path, f"not an AdmissionReview: {error}")
-        if (review.api_version, review.kind) != (_API_VERSION, _KIND):
-            return _refused(
-                path,
-                f"{review.kind} of {review.api_version} is not supported; send admission.k8s.io/v1",
-            )
-        try:
-            response = await handler(review.request)
-        except Exception:
-            log.exception("%s: the admission review %s failed", path, uid)
-            return web.Response(
-                status=500, text="the admission review failed; see the log of Intact\n"
-            )
-        reply = _Answer(response=msgspec.structs.replace(response, uid=uid))
-        return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
-
-    return answer
+async def reviewed(path: str, handler: Handler, body: bytes) -> web.Response:
+    """The answer to the body of one request."""
+    try:
+        review = _REVIEW.decode(body)
+        uid = _IDENTITY.decode(review.request).uid
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _refused(path, f"not an AdmissionReview: {error}")
+    if (review.api_version, review.kind) != (_API_VERSION, _KIND):
+        kind = f"{review.kind} of {review.api_version}"[:_SHOWN]
+        return _refused(path, f"{kind} is not supported; send admission.k8s.io/v1")
+    try:
+        response = await handler(review.request)
+    except Exception:
+        log.exception("%s: the admission review %s failed", path, uid[:_SHOWN])
+        return web.Response(status=500, text="the admission review failed; see the log of Intact\n")
+    reply = _Answer(response=msgspec.structs.replace(response, uid=uid))
+    return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
 
 
 def _refused(path: str, problem: str) -> web.Response:
@@ -93,21 +153,28 @@ def _refused(path: str, problem: str) -> web.Response:
 
 @asynccontextmanager
 async def serving_webhooks(
-    handlers: Mapping[str, Handler], host: str, port: int, context: ssl.SSLContext
-) -> AsyncGenerator[list[str], None]:
+    handlers: Mapping[str, Handler],
+    host: str,
+    port: int,
+    context: ssl.SSLContext | Callable[[], ssl.SSLContext],
+    *,
+    route: Route = plain,
+    limits: Limits = _LIMITS,
+    refused: Counter[str] | None = None,
+) -> AsyncGenerator[Served, None]:
     """Serve while the block runs; reviews that are running at its end are finished.
 
     Yields the addresses: port 0 takes any port that is free. Several processes may share one port:
     outside a cluster there is no Service in front of them.
     """
-    runner = web.AppRunner(
-        application(handlers),
-        access_log=None,
-        keepalive_timeout=_KEEP_ALIVE,
-        shutdown_timeout=_FINISH,
-    )
-    await runner.setup()
-    try:
-        yield await listen(runner, host, port, context=context, shared=True)
-    finally:
-        await runner.cleanup()
+    async with listening(
+        application(handlers, route, refused),
+        host,
+        port,
+        limits=limits,
+        keep_alive=_KEEP_ALIVE,
+        finish=_FINISH,
+        context=context if callable(context) else lambda: context,
+        shared=True,
+    ) as (served, addresses):
+        yield Served(addresses, served)

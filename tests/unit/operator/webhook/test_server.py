@@ -1,9 +1,14 @@
 """The admission server: envelopes, failures, and its end."""
 
 import asyncio
+import gzip
 import io
+import resource
 import ssl
-from collections.abc import Awaitable, Callable
+import zlib
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +21,7 @@ from intact.kube.resources import untyped
 from intact.model.admission import AdmissionRequest, AdmissionResponse
 from intact.model.status import Status, StatusCause, StatusDetails
 from intact.operator.errors import StartError
+from intact.operator.listening import Limits
 from intact.operator.webhook.certificates import Certificates
 from intact.operator.webhook.server import serving_webhooks
 from intact.sandbox import MemoryApi
@@ -143,6 +149,146 @@ async def test_large_reviews_are_read(certificates: Certificates) -> None:
     body = io.BytesIO(review(object={"data": "x" * 6_000_000}))
     status, _ = await posted(certificates, allow, body)
     assert status == 200
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "gzip, identity", "x"])
+async def test_a_compressed_review_is_refused_and_not_inflated(
+    certificates: Certificates, encoding: str
+) -> None:
+    refused: Counter[str] = Counter()
+    async with (
+        serving_webhooks({"/gate": allow}, HOST, 0, certificates.context, refused=refused) as [
+            address
+        ],
+        session(certificates) as client,
+        client.post(
+            f"https://{address}/gate",
+            data=gzip.compress(review(object={"data": "x" * 1000})),
+            headers={"Content-Encoding": encoding},
+        ) as answer,
+    ):
+        assert answer.status == 415
+        assert refused == {"encoding": 1}
+
+
+async def test_a_bomb_costs_no_memory(certificates: Certificates) -> None:
+    """2.9 MiB of gzip may be 3 GiB of zeros; here they are 300 MiB."""
+    packing = zlib.compressobj(wbits=31)
+    bomb = b"".join([*(packing.compress(bytes(2**20)) for _ in range(300)), packing.flush()])
+    before = peak()
+    async with (
+        serving_webhooks({"/gate": allow}, HOST, 0, certificates.context) as [address],
+        session(certificates) as client,
+    ):
+        for path in ("/gate", "/other"):
+            headers = {"Content-Encoding": "gzip"}
+            with suppress(aiohttp.ClientError):
+                await client.post(f"https://{address}{path}", data=bomb, headers=headers)
+    assert peak() - before < 50 * 2**20
+
+
+def peak() -> int:
+    """Bytes that this process had in memory at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+async def chunks(total: int) -> AsyncGenerator[bytes, None]:
+    for _ in range(total // 2**20):
+        yield b"x" * 2**20
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["length", "chunks"])
+async def test_a_review_that_is_too_large_is_refused(
+    certificates: Certificates, known: bool
+) -> None:
+    refused: Counter[str] = Counter()
+    async with (
+        serving_webhooks({"/gate": allow}, HOST, 0, certificates.context, refused=refused) as [
+            address
+        ],
+        session(certificates) as client,
+    ):
+        data: Any = io.BytesIO(bytes(17 * 2**20)) if known else chunks(40 * 2**20)
+        with suppress(aiohttp.ClientError):
+            async with client.post(f"https://{address}/gate", data=data) as answer:
+                assert answer.status == 413
+    assert refused == {"size": 1}
+
+
+@pytest.mark.parametrize("where", ["object", "outside"])
+async def test_a_review_that_nests_too_deeply_is_a_bad_request(
+    certificates: Certificates, where: str
+) -> None:
+    deep = b"[" * 200_000 + b"]" * 200_000
+    body = review(object="HERE").replace(b'"HERE"', deep)
+    if where == "outside":
+        body = b'{"other":' + deep + b"," + review()[1:]
+    status, text = await posted(certificates, allow, body)
+    assert status == 400
+    assert len(text) < 500
+
+
+async def test_what_is_refused_is_shown_in_part(
+    certificates: Certificates, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = review().replace(b"AdmissionReview", b"x" * 100_000)
+    status, text = await posted(certificates, allow, body)
+    assert status == 400
+    assert max(len(text), len(caplog.text)) < 500
+
+
+async def test_a_slow_body_is_refused_and_holds_up_nobody(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("intact.operator.webhook.server._BODY", 0.3)
+    refused: Counter[str] = Counter()
+    async with (
+        serving_webhooks({"/gate": allow}, HOST, 0, certificates.context, refused=refused) as [
+            address
+        ],
+        session(certificates) as client,
+    ):
+        host, _, port = address.rpartition(":")
+        context = ssl.create_default_context(cadata=certificates.ca_bundle.decode())
+        slow = [await asyncio.open_connection(host, int(port), ssl=context) for _ in range(8)]
+        for _, writer in slow:
+            writer.write(b"POST /gate HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n{")
+        async with client.post(f"https://{address}/gate", data=review()) as answer:
+            assert answer.status == 200
+        assert b" 408 " in await slow[0][0].readline()
+        async with asyncio.timeout(5):
+            while refused["slow"] < 8:
+                await asyncio.sleep(0.01)
+        for _, writer in slow:
+            writer.close()
+
+
+async def test_idle_and_half_open_connections_do_not_lock_out_reviews(
+    certificates: Certificates,
+) -> None:
+    limits = Limits(silent=8, unproven=8, proven=8, silent_for=0.01, unproven_for=0.1)
+    async with (
+        serving_webhooks({"/gate": allow}, HOST, 0, certificates.context, limits=limits) as served,
+        session(certificates) as client,
+    ):
+        [address] = served
+        url = f"https://{address}/gate"
+        host, _, port = address.rpartition(":")
+        async with client.post(url, data=review()) as answer:
+            assert answer.status == 200
+        context = ssl.create_default_context(cadata=certificates.ca_bundle.decode())
+        held = [await asyncio.open_connection(host, int(port), ssl=context) for _ in range(20)]
+        for _ in range(20):
+            stream = await asyncio.open_connection(host, int(port))
+            stream[1].write(b"\x16\x03\x01\x02\x00\x01")
+            held.append(stream)
+        async with client.post(url, data=review()) as answer:
+            assert answer.status == 200
+        async with session(certificates) as other, other.post(url, data=review()) as answer:
+            assert answer.status == 200
+        assert len(served.port) <= 24
+        for _, writer in held:
+            writer.transport.abort()
 
 
 async def test_other_paths_and_verbs_are_not_served(certificates: Certificates) -> None:

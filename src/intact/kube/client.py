@@ -13,6 +13,7 @@ import msgspec
 
 from intact.kube.decoding import Decoders, Page, WatchEvent, decoders
 from intact.kube.errors import KubeError, error_of_response
+from intact.kube.history import History
 from intact.kube.resources import Resource
 from intact.kube.retry import Backoff, may_retry
 from intact.kube.transport import DEFAULT_TIMEOUT, Request, Response, Transport
@@ -22,7 +23,10 @@ log = logging.getLogger(__name__)
 
 PAGE = 500
 WATCH_SILENCE = 90.0
-"""Seconds. The server sends a bookmark every minute: a watch this long silent is dead."""
+"""Seconds after which a silent watch is looked into. Servers send bookmarks about every minute, but
+need not: a resource in which nothing was ever written stays silent for two minutes (seen)."""
+_PRESENT_WITHIN = 10.0
+"""Seconds in which a server says what its present version is."""
 _RETRIES = 4
 
 
@@ -46,6 +50,7 @@ class Client:
         rng: random.Random | None = None,
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
+        self.history = History()
         self._transport = transport
         self._field_manager = field_manager
         self._rng = rng or random.Random()
@@ -101,6 +106,17 @@ class Client:
                 return
             query = query | {"continue": page.continue_token}
 
+    async def present_version(
+        self, resource: Resource[Any], namespace: str = "", *, fields: str = ""
+    ) -> str:
+        """The version that the server has reached. It reads at most one object for this, and
+        answers from its database, not from what it remembers. It is asked once."""
+        query = _selectors("", fields) | {"limit": "1"}
+        anything: Resource[dict[str, Any]] = replace(resource, type=dict[str, Any])
+        path = resource.path(namespace)
+        response = await self._once(Request("GET", path, query, timeout=_PRESENT_WITHIN))
+        return decoders(anything).page(response.body).resource_version
+
     @asynccontextmanager
     async def watch(
         self,
@@ -116,8 +132,7 @@ class Client:
         """Events after a resource version, until the server ends the watch.
 
         Entered once the server has accepted the watch. It asks for bookmarks. `timeout` (seconds)
-        is the server's; after `silence` seconds without a byte the connection counts as broken and
-        `Unreachable` is raised.
+        is the server's; after `silence` seconds without a byte `Silent` is raised.
         """
         query = _selectors(labels, fields) | {"watch": "true", "allowWatchBookmarks": "true"}
         if resource_version:

@@ -32,6 +32,11 @@ class Unreachable(KubeError):
         self.sent = sent
 
 
+class Silent(Unreachable):
+    """A watch has brought nothing for its time limit. Its connection may be dead; or there was
+    nothing to bring, for a server sends bookmarks as it likes."""
+
+
 def cannot_connect(server: str, why: object) -> Unreachable:
     return Unreachable(f"cannot connect to {server}: {why}", sent=False)
 
@@ -42,6 +47,10 @@ def connects_too_slowly(server: str, seconds: float) -> Unreachable:
 
 def no_answer(server: str) -> Unreachable:
     return Unreachable(f"no answer from {server} in time")
+
+
+def silent(server: str) -> Silent:
+    return Silent(f"a watch of {server} was silent for its time limit")
 
 
 def connection_lost(server: str, error: Exception) -> Unreachable:

@@ -22,6 +22,7 @@ from intact.kube.errors import (
     connection_lost,
     connects_too_slowly,
     no_answer,
+    silent,
 )
 from intact.kube.exchange import Answer, Exchanges
 from intact.kube.transport import Request, Response, Stream
@@ -157,7 +158,10 @@ class _Chunks:
 
     async def __anext__(self) -> bytes:
         with _translated(self._server):
-            chunk = await self._content.readany()
+            try:
+                chunk = await self._content.readany()
+            except TimeoutError as error:
+                raise silent(self._server) from error
         if not chunk:
             raise StopAsyncIteration
         return chunk

@@ -1,11 +1,19 @@
 """Keeps a store equal to what the API server has: a full list, then a watch from where it ended.
 
-A watch that ends or breaks is resumed from the last version seen, so nothing is lost and nothing is
-seen twice. Only if that version is too old for the server (410) is everything listed again; the
-store then works out what was deleted meanwhile. The same if a watch stays silent from its beginning
-to its time limit: a healthy server sends bookmarks, and one that was restored from a backup waits
-without a word for a version that it may never reach (seen).
-"""
+A watch that ends, breaks or stays silent is resumed from the last version seen, so nothing is lost
+and nothing is seen twice. Before that the server is asked for its present version. That costs one
+small request, and tells three cases apart:
+
+| the server | what happens |
+|---|---|
+| does not answer | it is asked again, with backoff; a dead connection ends like this |
+| has reached the last version seen | the watch is resumed: it broke, or there was nothing to bring |
+| is behind it | its database was restored from a backup: every reflector of this process lists again, and its store begins anew |
+
+A server that is behind would accept the watch and say nothing, not even bookmarks, until it has
+counted up to that version (seen). Everything is also listed again if the version is too old for the
+server (410); the store then works out what was deleted meanwhile.
+"""  # noqa: E501
 
 import asyncio
 import logging
@@ -15,17 +23,21 @@ from typing import Generic, TypeVar
 
 from intact.kube.client import WATCH_SILENCE, Client
 from intact.kube.decoding import DELETED, WatchEvent
-from intact.kube.errors import Gone, KubeError, NotFound
+from intact.kube.errors import Gone, KubeError, NotFound, Silent, Unreachable
 from intact.kube.resources import Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Store, key_of
 from intact.model.meta import Object
+from intact.model.versions import is_before
 
 T = TypeVar("T", bound=Object)
 log = logging.getLogger(__name__)
 
 _STABLE = 5.0
 """Seconds after which a watch that stood counts as a success, however it ended."""
+_MOST_UNREACHABLE = 5.0
+"""Seconds after which a server that does not answer is tried again, at the latest: once it is back,
+nothing that is decided from the store should wait for long."""
 _LOG_EVERY = 10
 """The same failure over and over is logged this rarely."""
 
@@ -68,6 +80,9 @@ class Reflector(Generic[T]):
         self._backoff = backoff or Backoff(first=0.2, most=30.0)
         self._rng = rng or random.Random()
         self._version = ""
+        self._reached = ""
+        self._doubtful = False
+        self._anew = False
         self._failures = 0
         self._synced = asyncio.Event()
         self._tried = asyncio.Event()
@@ -86,6 +101,12 @@ class Reflector(Generic[T]):
         """The resource version that the store reflects; empty while everything is listed anew."""
         return self._version
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the server has not been heard since a watch ended: it may have been restored from
+        a backup meanwhile, and then the store shows what never was."""
+        return self._doubtful
+
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
@@ -103,8 +124,21 @@ class Reflector(Generic[T]):
             self._begin_again = True
             self._attempt.cancel()
 
+    def _begin_anew(self) -> None:
+        """The server has gone back, as one of those that follow it has found."""
+        if not self._anew:
+            self._anew = True
+            self.list_again()
+
     async def run(self) -> None:
         """Runs until cancelled. What fails is retried with backoff."""
+        unfollow = self._client.history.follow(self._begin_anew)
+        try:
+            await self._run()
+        finally:
+            unfollow()
+
+    async def _run(self) -> None:
         while True:
             self._attempt = asyncio.create_task(
                 self._list_and_watch(), name=f"reflect {self.resource.full_name}"
@@ -124,21 +158,42 @@ class Reflector(Generic[T]):
         begun = asyncio.get_running_loop().time()
         error: KubeError | None = None
         try:
+            if self._version:
+                await self._look_back()
             if not self._version:
                 await self._list()
             await self._watch()
+        except Silent:
+            return
         except KubeError as failure:
             error = failure
-        quiet = self.stats.events == events_before
         lasted = asyncio.get_running_loop().time() - begun
-        if not quiet or lasted > _STABLE:
+        if self.stats.events != events_before or lasted > _STABLE:
             self._failures = 0
         elif error is None:
             error = KubeError("the server ends the watch as soon as it begins")
         if error is not None:
-            if isinstance(error, Gone) or (quiet and lasted >= self._silence):
+            if isinstance(error, Gone):
                 self._version = ""
             await self._recover(error)
+
+    async def _look_back(self) -> None:
+        """Ask the server whether its history still leads to the version that the store reflects."""
+        present = await self._client.present_version(
+            self.resource, self._namespace, fields=self._fields
+        )
+        if is_before(present, self._version):
+            log.warning(
+                "%s: the server has gone back from version %s to %s, as after a restore from a "
+                "backup; listing everything again",
+                self.resource.full_name,
+                self._version,
+                present,
+            )
+            self._version, self._anew = "", True
+            self._client.history.went_back()
+        else:
+            self._doubtful = False
 
     async def _list(self) -> None:
         objects: dict[tuple[str, str], T] = {}
@@ -149,8 +204,13 @@ class Reflector(Generic[T]):
             objects.update((key_of(item), item) for item in page.items)
             version = page.resource_version
         self.stats.lists += 1
-        self.store.replace(objects)
-        self._version = version
+        known, self._anew = self._anew, True
+        anew = self.store.replace(objects, anew=known or is_before(version, self._reached))
+        if anew and not known:
+            self._client.history.went_back()
+        self._anew = False
+        self._version = self._reached = version
+        self._doubtful = False
         self._synced.set()
         self._tried.set()
 
@@ -167,8 +227,11 @@ class Reflector(Generic[T]):
         ) as events:
             self.error = None
             self.served = True
-            async for event in events:
-                self._apply(event)
+            try:
+                async for event in events:
+                    self._apply(event)
+            finally:
+                self._doubtful = True
 
     def _apply(self, event: WatchEvent[T]) -> None:
         self.stats.events += 1
@@ -177,7 +240,7 @@ class Reflector(Generic[T]):
             self.store.remove(event.key if obj is None else key_of(obj))
         elif obj is not None:
             self.store.put(obj)
-        self._version = event.resource_version
+        self._version = self._reached = event.resource_version
 
     async def _recover(self, error: KubeError) -> None:
         self._failures += 1
@@ -189,6 +252,10 @@ class Reflector(Generic[T]):
             )
             return
         delay = self._backoff.delay(self._failures, self._rng)
+        if isinstance(error, Unreachable):
+            delay = min(delay, _MOST_UNREACHABLE)
+        else:
+            self._doubtful = False  # the server is there, only not for this
         if self.error != str(error) or self._failures % _LOG_EVERY == 0:
             log.warning("%s: %s; retrying in %.1f s", self.resource.full_name, error, delay)
         self.error = str(error)

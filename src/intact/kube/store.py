@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from intact.model.meta import Object
+from intact.model.versions import is_before
 
 T = TypeVar("T", bound=Object)
 Key = tuple[str, str]
@@ -90,15 +91,29 @@ class Store(Generic[T]):
             self._reindex(name, key, function(old), ())
         self._changed(old, None)
 
-    def replace(self, objects: Mapping[Key, T]) -> None:
-        """Become equal to a full list. What is not in it has been deleted meanwhile."""
-        for key in [key for key in self._objects if key not in objects]:
+    def replace(self, objects: Mapping[Key, T], *, anew: bool = False) -> bool:
+        """Become equal to a full list. What is not in it has been deleted meanwhile.
+
+        If the versions have gone back, they cannot be compared with those that are known here, or
+        that handlers remember: every object counts as another one, and a deletion comes first. So
+        it is if `anew` says so, or if a single object of the list is older than it was. Returns
+        whether it is so.
+        """
+        anew = anew or any(self._has_gone_back(key, obj) for key, obj in objects.items())
+        for key in [key for key in self._objects if anew or key not in objects]:
             self.remove(key)
         for key, obj in objects.items():
             old = self._objects.get(key)
             if old is None or _version(old) != _version(obj):
                 self.put(obj)
         self.synced = True
+        return anew
+
+    def _has_gone_back(self, key: Key, obj: T) -> bool:
+        old = self._objects.get(key)
+        if old is None or old.metadata.uid != obj.metadata.uid:
+            return False
+        return is_before(obj.metadata.resource_version, old.metadata.resource_version)
 
     def _reindex(self, name: str, key: Key, old: Iterable[str], new: Iterable[str]) -> None:
         before, after = tuple(old), tuple(new)

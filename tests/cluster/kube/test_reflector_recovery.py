@@ -4,12 +4,14 @@ In each case the store ends equal to a fresh list, and the handlers saw every de
 """
 
 import asyncio
+import logging
 import random
 import signal
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,7 +22,7 @@ from intact.kube.client import Client
 from intact.kube.errors import ApiError, NotFound, Unreachable
 from intact.kube.http import HttpTransport, ssl_context
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS
+from intact.kube.resources import PDBS, PODS, untyped
 from intact.kube.retry import Backoff
 from intact.kube.store import Store, key_of
 from intact.model.pod import Pod
@@ -246,6 +248,41 @@ async def test_a_silent_watch_is_restarted(lone_server: Cluster) -> None:
             now.proxy.flowing.set()
             await now.load.made(50)
         await now.settled()
+
+
+async def test_quiet_resources_of_a_healthy_server_are_neither_listed_again_nor_warned_about(
+    lone_server: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is ever written to them, so the server has nothing to send for two minutes."""
+    watches: Counter[str] = Counter()
+
+    class Counting(Client):
+        def watch(self, resource: Any, *arguments: Any, **options: Any) -> Any:
+            watches[resource.plural] += 1
+            return super().watch(resource, *arguments, **options)
+
+    quiet = (PODS, PDBS, untyped("apps", "v1", "statefulsets", "StatefulSet"))
+    async with Counting(HttpTransport(config.load(str(lone_server.kubeconfig)))) as client:
+        reflectors: list[Reflector[Any]] = [
+            Reflector(client, each, Store(), namespace=NAMESPACE, silence=0.5) for each in quiet
+        ]
+        running = [asyncio.create_task(each.run()) for each in reflectors]
+        try:
+            async with asyncio.timeout(60):
+                while any(watches[each.plural] < 4 for each in quiet):
+                    await asyncio.sleep(0.05)
+                budget = {"metadata": {"name": "new"}, "spec": {"maxUnavailable": 1}}
+                await client.create(PDBS, budget, NAMESPACE)
+                while not len(reflectors[1].store):
+                    await asyncio.sleep(0.05)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        await client.delete(PDBS, "new", NAMESPACE)
+    assert [(each.stats.lists, each.stats.restarts) for each in reflectors] == [(1, 0)] * 3
+    assert [each.error for each in reflectors] == [None] * 3
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
 
 
 async def test_a_store_is_not_synced_before_the_whole_list_has_come(lone_server: Cluster) -> None:

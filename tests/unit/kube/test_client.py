@@ -430,6 +430,23 @@ class TestPages:
         assert [request.query["limit"] for request in script.requests] == ["1", "1"]
 
     @simulated
+    async def test_the_present_version_is_that_of_the_list_whatever_its_objects_are(self) -> None:
+        body = b'{"metadata": {"resourceVersion": "12", "continue": "t"}, "items": [{"odd": 1}]}'
+        script = Script(Response(200, body))
+        found = await client_of(script).present_version(PODS, "ns", fields="metadata.name=p")
+        assert found == "12"
+        query = {"fieldSelector": "metadata.name=p", "limit": "1"}
+        path = "/api/v1/namespaces/ns/pods"
+        assert script.requests == [Request("GET", path, query, timeout=10)]
+
+    @simulated
+    async def test_the_present_version_is_asked_for_once(self) -> None:
+        script = Script(refusal(503), Response(200, b"{}"))
+        with pytest.raises(ServerError):
+            await client_of(script).present_version(PODS)
+        assert len(script.requests) == 1
+
+    @simulated
     async def test_a_list_that_is_too_old_to_go_on_with(self) -> None:
         with pytest.raises(Gone):
             await client_of(Script(self.page("a", token="t1"), refusal(410))).list(PODS)

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from devcluster.certificates import Authority, KeyPair
 from intact.kube.config import Config, User
-from intact.kube.errors import ConfigError, Unreachable
+from intact.kube.errors import ConfigError, Silent, Unreachable
 from intact.kube.exec_plugin import ExecConfig
 from intact.kube.http import HttpTransport
 from intact.kube.transport import Request, Response
@@ -375,7 +375,7 @@ class TestStreams:
             transport.stream(replace(GET, timeout=0.05)) as stream,
         ):
             assert await anext(stream.chunks) == b"one\n"
-            with pytest.raises(Unreachable, match=r"no answer from .* in time"):
+            with pytest.raises(Silent, match=r"a watch of .* was silent"):
                 await anext(stream.chunks)
 
     async def test_a_stream_that_is_cut(self) -> None:

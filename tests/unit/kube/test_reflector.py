@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 import pytest
 
-from intact.kube.client import Client
+from intact.kube.client import WATCH_SILENCE, Client
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS, Resource
+from intact.kube.resources import NAMESPACES, PODS, Resource, untyped
 from intact.kube.retry import Backoff
 from intact.kube.store import Key, Store, key_of
 from intact.kube.transport import Request, Response, Stream
@@ -226,37 +227,153 @@ async def test_the_server_ends_each_watch_in_time_and_that_is_no_failure() -> No
 
 
 @simulated
-async def test_a_watch_that_falls_silent_is_taken_up_again(
+async def test_a_silent_watch_of_a_healthy_server_is_taken_up_again_without_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene()
+    scene.faults.hold_watches()  # nothing comes, from the beginning, as if nothing had happened
+    await scene.synced()
+    await scene.create("a")
+    asked = len(scene.gateway.lists)
+    await asyncio.sleep(10 * WATCH_SILENCE - 1)
+    assert (len(scene.gateway.lists) - asked, len(scene.gateway.watches)) == (9, 10)
+    scene.faults.release_watches()
+    await asyncio.sleep(1)
+    assert scene.names() == {"a"}
+    assert (scene.stats.lists, scene.stats.restarts) == (1, 0)
+    assert scene.reflector.error is None
+    assert not caplog.records
+    await scene.check()
+
+
+@simulated
+async def test_a_silent_watch_whose_server_does_not_answer_is_a_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     scene = Scene()
     await scene.synced()
-    await scene.create("a")
-    await asyncio.sleep(1)
     scene.faults.hold_watches()
-    await scene.create("b")
-    await asyncio.sleep(80)
-    assert scene.stats.restarts == 0
-    await asyncio.sleep(11)
-    assert scene.stats.restarts == 1
-    assert "pods: the watch was silent for too long; retrying in " in caplog.text
+    await scene.create("a")
+    scene.gateway.answer = Response(503, b"no server")
+    await asyncio.sleep(WATCH_SILENCE - 1)
+    assert (scene.problem(), scene.stats.restarts) == (None, 0)
+    assert not scene.reflector.is_doubtful
+    await asyncio.sleep(WATCH_SILENCE)
+    assert scene.problem() == "no server"
+    assert scene.stats.restarts > 3
+    assert "pods: no server; retrying in " in caplog.text
+    scene.gateway.answer = None
     scene.faults.release_watches()
-    await asyncio.sleep(1)
-    assert scene.names() == {"a", "b"}
+    await asyncio.sleep(31)
+    assert scene.problem() is None
     assert scene.stats.lists == 1
+    await scene.check()
+
+
+async def another_history(api: MemoryApi, *names: str) -> MemoryApi:
+    """A server with fewer versions: as after a restore from a backup."""
+    restored = MemoryApi(seed=9)
+    client = Client(restored)
+    for name in names:
+        await client.create(PODS, pod(name), NS)
+    assert restored.revision < api.revision
+    return restored
+
+
+@pytest.mark.parametrize("breaks", [True, False], ids=["with the server", "in silence"])
+@simulated
+async def test_a_server_that_was_restored_from_a_backup_is_listed_anew(
+    breaks: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene()
+    for name in ("a", "b", "c"):
+        await scene.create(name)
+    await scene.synced()
+    for step in range(20):
+        await scene.change("a", str(step))
+    await asyncio.sleep(1)
+    before, asked = scene.reflector.version, len(scene.gateway.lists)
+    old = {each.metadata.uid for each in scene.store}
+    scene.gateway.api = await another_history(scene.api, "a", "d")
+    if breaks:
+        scene.faults.break_watches()
+    else:  # the connection to the old server stands, and brings nothing
+        scene.faults.hold_watches()
+        await scene.create("never-seen")
+    await asyncio.sleep(1 if breaks else 2 * WATCH_SILENCE)
+    assert scene.names() == {"a", "d"}
+    assert scene.stats.lists == 2
+    assert len(scene.gateway.lists) - asked == 2, "the present version, and everything"
+    assert int(scene.reflector.version) < int(before)
+    assert f"pods: the server has gone back from version {before} to " in caplog.text
+    assert scene.deleted.keys() == old
+    await Client(scene.gateway.api).create(PODS, pod("e"), NS)
+    await asyncio.sleep(1)
+    assert scene.names() == {"a", "d", "e"}
+    assert scene.stats.lists == 2
 
 
 @simulated
-async def test_a_watch_that_is_silent_from_its_beginning_leads_to_a_new_list() -> None:
+async def test_one_that_finds_that_the_server_has_gone_back_tells_all_others() -> None:
+    """The server may have counted past the version of another one before that one asks."""
     scene = Scene()
-    scene.faults.hold_watches()
     await scene.synced()
-    await scene.create("a")
-    await asyncio.sleep(89)
-    assert scene.stats.lists == 1
-    await asyncio.sleep(2)
+    api, client = scene.api, scene.reflector._client
+    other: Reflector[Any] = Reflector(client, NAMESPACES, Store())
+    running = asyncio.create_task(other.run())
+    await other.wait_synced()
+    backup = api.snapshot()
+    await scene.create("lost")
+    await asyncio.sleep(1)
+    scene.faults.fail_randomly(
+        1.0, Moment.BEFORE, lambda one: reads(one) and one.path == "/api/v1/namespaces"
+    )
+    api.restore(backup)
+    await asyncio.sleep(1)
     assert scene.stats.lists == 2
-    assert scene.names() == {"a"}
+    for name in "abc":
+        await scene.client.create(NAMESPACES, {"metadata": {"name": name}})
+        await scene.create(name)
+    scene.faults.heal()
+    await asyncio.sleep(5)
+    assert (other.stats.lists, len(other.store)) == (2, 5)
+    assert scene.stats.lists == 2
+    await scene.check()
+    running.cancel()
+
+
+@simulated
+async def test_a_list_with_an_older_object_tells_all_others() -> None:
+    """As after a restore that moves the counter forward, so that every watch is too old."""
+    scene = Scene()
+    await scene.create("a")
+    await scene.synced()
+    told: list[int] = []
+    scene.reflector._client.history.follow(lambda: told.append(1))
+    await scene.change("a", "1")
+    await asyncio.sleep(1)
+    [known] = (await scene.client.list(untyped("", "v1", "pods", "Pod"))).items
+    known["metadata"]["resourceVersion"] = "2"
+    page = {"metadata": {"resourceVersion": "1000000"}, "items": [known]}
+    scene.gateway.answer = Response(200, msgspec.json.encode(page))
+    scene.reflector.list_again()
+    await scene.reflector.wait_synced()
+    assert told == [1]
+    assert scene.deleted.keys() == scene.added.keys()
+
+
+@simulated
+async def test_a_store_is_doubtful_from_the_end_of_a_watch_until_the_server_answers() -> None:
+    scene = Scene()
+    await scene.synced()
+    scene.faults.fail_randomly(1.0, Moment.BEFORE)
+    scene.faults.break_watches()
+    await asyncio.sleep(120)
+    assert scene.reflector.is_doubtful
+    assert scene.store.synced
+    scene.faults.heal()
+    await asyncio.sleep(5.1)
+    assert not scene.reflector.is_doubtful, "tried again every few seconds"
 
 
 FORBIDDEN = Response(403, b'{"kind": "Status", "code": 403, "message": "pods is forbidden"}')

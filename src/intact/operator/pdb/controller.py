@@ -84,7 +84,12 @@ class PdbController:
         self.index.on_dirty(self._mark)
         self.redefinitions = Redefinitions(self.index, self.sources)
         self.status_gate = PdbStatusGate(
-            self.index, self._watches.pods, OwnUser(client), now=now, observe=observe
+            self.index,
+            self._watches.pods,
+            OwnUser(client),
+            now=now,
+            is_doubtful=self._is_doubtful,
+            observe=observe,
         )
         self.validation = PdbValidation(self._watches.pods.store, self.sources, now=now)
         self.group_writer = StatusWriter(
@@ -100,6 +105,7 @@ class PdbController:
             self.disruption_events,
             self.recounts,
             now=now,
+            is_doubtful=self._is_doubtful,
             report_no_pods=disruption,
         )
         self.give_back = GiveBack(
@@ -129,6 +135,12 @@ class PdbController:
     @property
     def reflectors(self) -> list[Reflector[Any]]:
         return [self.budgets, *self.sources.reflectors.values(), *self._watches.reflectors]
+
+    def _is_doubtful(self) -> bool:
+        """Whether any store, also of definitions, may show what never was."""
+        return self._watches.is_doubtful() or any(
+            reflector.is_doubtful for reflector in self.sources.reflectors.values()
+        )
 
     async def run(self) -> None:
         """What every process does, until cancelled."""

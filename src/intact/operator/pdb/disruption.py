@@ -68,7 +68,7 @@ class Disruption:
             if entry is not None and isinstance(entry.tally, PodCounts):
                 await self._recount(entry, entry.tally)
 
-        await self._writer.retry_conflicts(key, attempt, self._index.update)
+        await self._writer.retry_conflicts(key, attempt)
 
     async def _recount(self, entry: PdbEntry, counts: PodCounts) -> None:
         try:

@@ -14,7 +14,7 @@ from intact.budget.pdb.disrupted_pods import look_again, overdue
 from intact.budget.pdb.group_conditions import BUDGET_CONFIGURED, NEED_NOT_REACHED
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_recount import Recounted, is_current, next_check, recount
-from intact.budget.pdb.group_settings import REPLICAS, rules_of
+from intact.budget.pdb.group_settings import REPLICAS
 from intact.kube.client import Client
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
@@ -33,6 +33,8 @@ from intact.operator.pdb.status_writer import StatusWriter
 from intact.operator.watch.freshness import Behind, versions_now
 from intact.operator.watch.owners import Workloads
 
+_LOOK_AGAIN = 1.0
+"""Seconds after which a budget is counted again if the stores were doubtful."""
 _MARGIN = 0.01
 """Seconds by which a timer is set late, so that its moment has surely come."""
 STARTING = timedelta(seconds=10)
@@ -53,6 +55,7 @@ class GroupRecount:
         queue: Queue[Key],
         *,
         now: Callable[[], datetime],
+        is_doubtful: Callable[[], bool],
         report_no_pods: bool,
     ) -> None:
         """`report_no_pods` says whether a budget without pods gets an event: where
@@ -68,6 +71,7 @@ class GroupRecount:
         self._events = events
         self._queue = queue
         self._now = now
+        self._is_doubtful = is_doubtful
         self._report_no_pods = report_no_pods
         self._probe = GateProbe(client, now=now)
 
@@ -81,13 +85,7 @@ class GroupRecount:
             else:
                 self._queue.add_after(key, self._probe.ask_again_after())
 
-        await self._writer.retry_conflicts(key, attempt, self._refresh)
-
-    def _refresh(self, found: PodDisruptionBudget) -> None:
-        """Other rules need other counts: those come with the watch."""
-        entry = self._index.entries.get((found.metadata.namespace, found.metadata.name))
-        if entry is not None and rules_of(found) == rules_of(entry.budget):
-            self._index.update(found)
+        await self._writer.retry_conflicts(key, attempt)
 
     async def _recount(self, entry: PdbEntry, counts: GroupCounts) -> None:
         namespace = entry.key[0]
@@ -106,12 +104,17 @@ class GroupRecount:
         )
         versions = await versions_now(self._client, late)
         # From here to the write nothing is awaited: one moment of the store is counted.
+        if self._is_doubtful():
+            self._queue.add_after(entry.key, _LOOK_AGAIN)
+            return
         budget, now, before = entry.budget, self._now(), ledger_of(entry.budget)
         if not is_current(before, self._pods.version):
             raise Behind(
                 f"the pods are known up to version {self._pods.version}; an earlier recount or a "
                 "gate has seen a newer one: waiting for the watch"
             )
+        # The counts may have seen pods of a history that the server has gone back from.
+        counts.version = min(counts.version, int(self._pods.version))
         standing = look_again(
             budget.status.disrupted_pods,
             before,

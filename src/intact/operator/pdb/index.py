@@ -100,6 +100,12 @@ class PdbIndex(Membership[PdbEntry]):
         self._note_evicted(entry)
         return True
 
+    def has_rules_of(self, budget: PodDisruptionBudget) -> bool:
+        """Whether its pods are counted as this reading of it says. Other rules need other counts:
+        those come with the watch."""
+        entry = self.entries.get(key_of(budget))
+        return entry is not None and _same_rules(entry.budget, budget)
+
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if new is None:
             assert old is not None

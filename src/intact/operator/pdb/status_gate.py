@@ -62,12 +62,14 @@ class PdbStatusGate:
         own_user: OwnUser,
         *,
         now: Callable[[], datetime],
+        is_doubtful: Callable[[], bool],
         observe: Observe = lambda _verdict: None,
     ) -> None:
         self._index = index
         self._pods = pods
         self._own_user = own_user
         self._now = now
+        self._is_doubtful = is_doubtful
         self._observe = observe
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
@@ -131,6 +133,8 @@ class PdbStatusGate:
         entry = self._index.entries.get((meta.namespace, meta.name))
         if entry is None or rules_of(entry.budget) != rules_of(old):
             return "this gate has not seen its present rules yet"
+        if self._is_doubtful():
+            return "this gate has lost its watches for the moment"
         if not is_current(ledger, self._pods.version):
             return "this gate has not seen all its pods yet"
         for name in names:

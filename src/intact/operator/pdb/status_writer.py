@@ -12,6 +12,7 @@ from intact.kube.queue import Queue
 from intact.kube.resources import PDBS
 from intact.kube.store import Key, key_of
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
+from intact.model.versions import is_before
 from intact.operator.pdb.index import PdbIndex
 from intact.operator.pdb.status import status_patch
 
@@ -58,16 +59,29 @@ class StatusWriter:
         self.writes += 1
         self._index.update(stored)
 
+    async def _read_again(self, key: Key, refresh: Callable[[PodDisruptionBudget], object]) -> None:
+        entry = self._index.entries.get(key)
+        known = entry.budget.metadata.resource_version if entry is not None else ""
+        namespace, name = key
+        found = await self._client.get(PDBS, name, namespace)
+        if is_before(found.metadata.resource_version, known):
+            self._client.history.went_back()
+        else:
+            refresh(found)
+
+    def _take(self, found: PodDisruptionBudget) -> None:
+        if self._index.has_rules_of(found):
+            self._index.update(found)
+
     async def retry_conflicts(
         self,
         key: Key,
         attempt: Callable[[], Awaitable[None]],
-        refresh: Callable[[PodDisruptionBudget], object],
+        refresh: Callable[[PodDisruptionBudget], object] | None = None,
     ) -> None:
         """Run `attempt` while this process leads, until it ends without a conflict. After each
-        conflict `refresh` gets the budget as it is stored now. If every attempt loses, the queue
-        brings the key back later."""
-        namespace, name = key
+        conflict the index, or `refresh`, gets the budget as it is stored now. If every attempt
+        loses, the queue brings the key back later."""
         for _ in range(_ATTEMPTS):
             if not self._leads():
                 return
@@ -75,7 +89,7 @@ class StatusWriter:
                 await attempt()
             except Conflict:
                 self.conflicts += 1
-                refresh(await self._client.get(PDBS, name, namespace))
+                await self._read_again(key, refresh or self._take)
             except NotFound:
                 return
             else:

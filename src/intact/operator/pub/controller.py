@@ -94,6 +94,7 @@ class PubController:
             now=now,
             leads=leads,
             is_gated=self.gating.is_gated,
+            is_doubtful=self._watches.is_doubtful,
             queue=self.recounts,
         )
         self.budgets.store.subscribe(self._budget_changed)

@@ -68,8 +68,10 @@ class Recounter:
         now: Callable[[], datetime],
         leads: Callable[[], bool],
         is_gated: Callable[[str], bool],
+        is_doubtful: Callable[[], bool],
         queue: Queue[Key],
     ) -> None:
+        """`is_doubtful` says whether the stores may show what never was."""
         self.writes = 0
         self.conflicts = 0
         self._client = client
@@ -82,6 +84,7 @@ class Recounter:
         self._now = now
         self._leads = leads
         self._is_gated = is_gated
+        self._is_doubtful = is_doubtful
         self._queue = queue
         self._writes = asyncio.Semaphore(_WRITES)
 
@@ -136,6 +139,9 @@ class Recounter:
         absence: Absence | None,
     ) -> None:
         # Nothing is awaited up to the write: the counts are of one moment of the store.
+        if self._is_doubtful():
+            self._queue.add_after(entry.key, _LOOK_AGAIN)
+            return
         budget, now, seen = entry.budget, self._now(), self._pods.version
         if not is_current(budget, seen):
             raise Behind(

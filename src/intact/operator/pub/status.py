@@ -6,6 +6,7 @@ from intact.kube.client import Client
 from intact.kube.errors import NotFound
 from intact.kube.resources import PUBS
 from intact.model.pub import PodUnavailableBudget, PubStatus
+from intact.model.versions import is_before
 from intact.operator.pub.index import PubEntry
 
 
@@ -25,10 +26,13 @@ async def store_status(
 
 async def read_again(client: Client, entry: PubEntry) -> PodUnavailableBudget:
     """After a conflict; returns the budget as it is stored. The entry does not take a budget whose
-    spec has changed meanwhile: a new spec counts only from when the index has heard of it."""
+    spec has changed meanwhile: a new spec counts only from when the index has heard of it. A
+    version below the one that was known before the read is of another history."""
     meta = entry.budget.metadata
     found = await client.get(PUBS, meta.name, meta.namespace)
-    if found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
+    if is_before(found.metadata.resource_version, meta.resource_version):
+        client.history.went_back()
+    elif found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
         entry.take(found)
     return found
 

@@ -137,6 +137,7 @@ class RbgReconciler:
             else:
                 await self._reconcile(group)
         except Conflict:
+            self._stores.forget_written(key)
             self.mark(key)
         except TooSoon as error:
             log.warning("RoleBasedGroup %s/%s: %s", *key, error)

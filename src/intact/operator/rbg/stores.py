@@ -42,6 +42,7 @@ class RbgStores:
 
         self.groups: Reflector[RoleBasedGroup] = Reflector(client, RBGS, Store(), rng=rng)
         self._written: dict[Key, RoleBasedGroup] = {}
+        self.groups.store.subscribe(self._group_changed)
         self.pods: Reflector[Pod] = follow(PODS)
         # The kind may be installed after a RoleBasedGroup needs it, which should not wait for long.
         soon = Backoff(first=0.5, most=5.0)
@@ -86,6 +87,14 @@ class RbgStores:
             del self._written[key]
             return seen
         return written
+
+    def _group_changed(self, old: RoleBasedGroup | None, new: RoleBasedGroup | None) -> None:
+        if new is None and old is not None:
+            self.forget_written(key_of(old))
+
+    def forget_written(self, key: Key) -> None:
+        """What this process wrote counts no more: it is gone, or was written over."""
+        self._written.pop(key, None)
 
     def remember(self, group: RoleBasedGroup) -> None:
         """The API server's answer to a write, which the watch may not have brought yet."""

@@ -15,6 +15,7 @@ from intact.budget.selectors import Selector
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import Object
 from intact.model.pod import Pod
+from intact.model.versions import is_before
 from intact.operator.watch.owners import Chain, Target
 from intact.operator.watch.pods_by_label import PodsByLabel
 
@@ -35,8 +36,7 @@ class BudgetEntry(Generic[B]):
 
     def is_older_than(self, budget: B) -> bool:
         """By resource version: readings come from the watch and from answers to writes."""
-        known, read = self.budget.metadata.resource_version, budget.metadata.resource_version
-        return int(known) < int(read)
+        return is_before(self.budget.metadata.resource_version, budget.metadata.resource_version)
 
 
 class Match(NamedTuple):

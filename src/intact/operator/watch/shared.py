@@ -31,6 +31,11 @@ class Watches:
     def reflectors(self) -> list[Reflector[Any]]:
         return [self.pods, self.namespaces, *self.workloads.reflectors.values()]
 
+    def is_doubtful(self) -> bool:
+        """Whether any of these stores may show what never was: its watch has ended, and the server,
+        which has not been heard since, may have been restored from a backup."""
+        return any(reflector.is_doubtful for reflector in self.reflectors)
+
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from intact.kube.errors import Unreachable
+from intact.kube.errors import Silent, Unreachable
 from intact.sandbox.api.failures import Failure, expired
 from intact.sandbox.api.objects import Json, encode
 from intact.sandbox.api.reads import body_of, check_version_match, revision_of
@@ -112,7 +112,7 @@ class Watch:
             if self._bookmarks and now >= self._next_bookmark and not self._lines:
                 return self._bookmark()
             if now >= silent_until:
-                raise Unreachable("the watch was silent for too long")
+                raise Silent("the watch was silent for too long")
             wake = min(self._ends, silent_until)
             if ready:
                 wake = min(wake, self._lines[0][0])

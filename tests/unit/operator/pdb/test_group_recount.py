@@ -3,6 +3,7 @@
 from intact.budget.pdb.annotations import ledger_of
 from intact.budget.pdb.group_settings import rules_of
 from intact.operator.pdb.tallies import counting_groups
+from intact.sandbox import Moment
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import BY_LABEL, LABELS, Groups, holding
 from tests.unit.operator.pdb.scene import BUDGETS, PdbScene, counting
@@ -180,3 +181,54 @@ async def test_a_need_that_no_group_reaches_holds_all_and_is_told_until_one_does
         await scene.settle()
         assert reason_of(scene, "BudgetConfigured") == "ValidConfig"
         assert await scene.evict("blue-0") == 200
+
+
+@simulated
+async def test_after_a_restore_of_the_server_groups_are_counted_and_held_again() -> None:
+    """The versions of budget and pods are lower than what the process has seen."""
+    async with holding() as (scene, groups):
+        owner = await scene.workload(STATEFUL_SET, "set", 4)
+        for name in ("red", "blue"):
+            await groups.group(name, owner=owner)
+        await groups.budget(maxUnavailable=1)
+        backup = scene.api.snapshot()
+        for step in range(5):  # will be lost
+            assert await scene.evict("red-0") == 200
+            await scene.finish("red-0")
+            await scene.pod("red-0", labels={**LABELS, "g": "red"}, owner=owner)
+            await scene.update("blue-0", {"metadata": {"annotations": {"step": str(step)}}})
+            await scene.settle()
+        assert groups.replicas() == (1, 2, 1, 2)
+        before = scene.pdb_stored().metadata.resource_version
+        scene.api.restore(backup)
+        await scene.settle()
+        assert await scene.evict("blue-0") == 200
+        await groups.denial("red-0")
+        await scene.finish("blue-0")
+        await scene.settle(12)
+        assert groups.replicas() == (0, 1, 1, 2)
+        await scene.pod("blue-0", labels={**LABELS, "g": "blue"}, owner=owner)
+        await scene.settle()
+        assert groups.replicas() == (1, 2, 1, 2)
+        ledger = ledger_of(scene.pdb_stored())
+        assert int(ledger.seen) <= int(scene.pdb_stored().metadata.resource_version) < int(before)
+
+
+@simulated
+async def test_nothing_is_counted_or_let_go_while_the_server_is_not_heard() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue"):
+            await groups.group(name)
+        await groups.budget(maxUnavailable=1)
+        before = scene.pdb_stored()
+        scene.faults.fail_randomly(
+            1.0, Moment.BEFORE, lambda request: request.path == "/api/v1/pods"
+        )
+        scene.faults.break_watches()
+        await scene.settle(10)
+        scene.pdb_controller.recounts.add((NS, "b"))
+        assert "this gate has lost its watches" in await groups.denial("red-0")
+        assert scene.pdb_stored() == before
+        scene.faults.heal()
+        await scene.settle(10)
+        assert await scene.evict("red-0") == 200

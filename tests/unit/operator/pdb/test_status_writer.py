@@ -29,8 +29,9 @@ class Writing:
         self.queue: Queue[Key] = Queue("test", rng=random.Random(1))
         self.attempts = 0
         self.refreshed: list[str] = []
+        self.client = Client(self.wire, rng=random.Random(1))
         self.writer = StatusWriter(
-            Client(self.wire, rng=random.Random(1)),
+            self.client,
             scene.pdb_controller.index,
             self.queue,
             leads=lambda: self.leads,
@@ -49,6 +50,15 @@ class Writing:
             self.refreshed.append(found.metadata.resource_version)
 
         await self.writer.retry_conflicts(KEY, attempt, refresh)
+
+    async def run_with_index(self, *failures: Exception) -> None:
+        left = list(failures)
+
+        async def attempt() -> None:
+            if left:
+                raise left.pop(0)
+
+        await self.writer.retry_conflicts(KEY, attempt)
 
 
 async def writing(field_manager: str = "") -> Writing:
@@ -110,3 +120,33 @@ async def test_a_write_stores_status_and_annotations_under_its_field_manager() -
     with pytest.raises(Conflict):
         await test.writer.write(budget, PdbStatus(current_healthy=4), {})
     assert (test.writer.writes, test.scene.pdb_status().current_healthy) == (1, 3)
+
+
+@simulated
+async def test_a_budget_with_another_selector_is_not_taken_before_its_pods_are_matched() -> None:
+    test = await writing()
+    index = test.scene.pdb_controller.index
+    index._budget_changed(None, test.scene.pdb_stored())
+    known = index.entries[KEY].budget
+    await test.scene.edit(selector={"matchLabels": {"app": "other"}})
+    await test.run_with_index(conflict())
+    assert index.entries[KEY].budget is known
+    await test.scene.edit(selector=known.spec.selector, minAvailable=2)
+    await test.run_with_index(conflict())
+    assert index.entries[KEY].budget == test.scene.pdb_stored()
+
+
+@simulated
+async def test_a_budget_whose_version_has_gone_back_makes_everything_begin_anew() -> None:
+    test = await writing()
+    index = test.scene.pdb_controller.index
+    backup = test.scene.api.snapshot()
+    await test.scene.edit(minAvailable=2)
+    index._budget_changed(None, test.scene.pdb_stored())
+    known = index.entries[KEY].budget
+    test.scene.api.restore(backup)
+    told: list[int] = []
+    test.client.history.follow(lambda: told.append(1))
+    await test.run(conflict())
+    assert (told, test.refreshed) == ([1], [])
+    assert index.entries[KEY].budget is known

@@ -65,12 +65,17 @@ class Wire:
         self._api = api
         self.sent: list[Request] = []
         self.delay: Callable[[Request], float] = lambda _request: 0.0
+        self.late: Callable[[Request], float] = lambda _request: 0.0
+        """Seconds by which an answer is late."""
 
     async def send(self, request: Request) -> Response:
         self.sent.append(request)
         if delay := self.delay(request):
             await asyncio.sleep(delay)
-        return await self._api.send(request)
+        answer = await self._api.send(request)
+        if late := self.late(request):
+            await asyncio.sleep(late)
+        return answer
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._api.stream(request)

@@ -3,14 +3,17 @@
 import asyncio
 import random
 
+import pytest
+
 from intact.kube.client import Client
 from intact.operator.pub.controller import PubController
 from intact.operator.watch.shared import Watches
 from intact.operator.webhook.configuration import GATED_LABEL
+from intact.sandbox import Moment
 from tests.support.objects import NAMESPACES
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import BUDGETS, NS, Scene, running
-from tests.unit.operator.pub.test_gate import three
+from tests.unit.operator.pub.test_gate import replace, three
 
 
 @simulated
@@ -88,3 +91,68 @@ async def test_the_caller_runs_the_watches_that_it_gives() -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("leads", [0, 1])
+@simulated
+async def test_after_a_restore_of_the_server_budgets_answer_again_and_hold(leads: int) -> None:
+    """Their versions, and those of all pods, are lower than what the processes have seen."""
+    async with running(controllers=2) as scene:
+        await three(scene)
+        backup = scene.api.snapshot()
+        leading = None
+        if leads:
+            scene.leader = leads
+            leading = asyncio.create_task(scene.controllers[leads].lead())
+        # A history that will be lost, in which each process has written to the budget.
+        for name in ("p-0", "p-1"):
+            assert await scene.delete(name) == 200
+            await scene.finish(name)
+            await replace(scene, name)
+            await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 3)
+        scene.api.restore(backup)
+        await scene.settle(2)
+        assert [await scene.delete(f"p-{number}") for number in range(3)] == [200, 429, 429]
+        await scene.finish("p-0")
+        await scene.settle()
+        assert scene.numbers()[:2] == (0, 2)
+        await replace(scene, "p-0")
+        await scene.settle()
+        assert [await scene.evict(f"p-{number}") for number in range(3)] == [200, 429, 429]
+        if leading is not None:
+            leading.cancel()
+
+
+def is_doubtful(scene: Scene) -> bool:
+    return scene.controller.pods.is_doubtful
+
+
+@simulated
+async def test_nothing_is_counted_from_stores_of_a_server_that_is_not_heard() -> None:
+    """The server comes back from a backup in which a pod is not ready. A store that has not heard
+    of it still shows that pod as ready."""
+    async with running() as scene:
+        await three(scene)
+        await scene.set_ready("p-0", False)
+        await scene.settle()
+        backup = scene.api.snapshot()
+        await scene.set_ready("p-0", True)
+        await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 3)
+        pods = lambda request: request.path.endswith("/pods")  # noqa: E731
+        scene.faults.fail_randomly(1.0, Moment.BEFORE, pods)
+        scene.api.restore(backup)
+        await scene.client.patch(BUDGETS, {"metadata": {"labels": {"a": "b"}}}, "b", NS)
+        await scene.settle(20)
+        assert is_doubtful(scene)
+        assert scene.numbers() == (0, 2, 2, 3)
+        assert await scene.delete("p-1") == 429
+        scene.faults.heal()
+        await scene.settle(10)
+        assert not is_doubtful(scene)
+        assert scene.numbers() == (0, 2, 2, 3)
+        assert await scene.delete("p-1") == 429
+        await scene.set_ready("p-0", True)
+        await scene.settle()
+        assert await scene.delete("p-1") == 200

@@ -1,5 +1,6 @@
 """Reading and writing a budget's status: a compare-and-swap, with the ledger as one text."""
 
+import asyncio
 import json
 
 import msgspec
@@ -74,3 +75,42 @@ async def test_a_budget_with_other_rules_is_not_taken_before_the_index_has_heard
         await scene.client.patch(BUDGETS, {"spec": {"maxUnavailable": 2}}, "b", NS)
         await read_again(scene.client, entry)
         assert entry.budget is before
+
+
+@simulated
+async def test_a_budget_whose_version_has_gone_back_makes_everything_begin_anew() -> None:
+    async with running() as scene:
+        entry = await counted(scene)
+        backup = scene.api.snapshot()
+        await scene.client.patch(
+            BUDGETS, {"status": {"unavailableAllowed": 0}}, "b", NS, subresource="status"
+        )
+        await read_again(scene.client, entry)
+        scene.faults.hold_watches()
+        scene.api._state.store.restore(backup)  # the watches stand, and do not find out
+        await scene.settle()
+        lists = scene.controller.pods.stats.lists
+        found = await read_again(scene.controller.commits._client, entry)
+        assert found == scene.stored()
+        assert entry.budget.status.unavailable_allowed == 0
+        scene.faults.release_watches()
+        await scene.settle()
+        assert scene.controller.pods.stats.lists == lists + 1
+        entry = scene.controller.index.entries[NS, "b"]
+        assert entry.budget == scene.stored()
+        assert entry.budget.status.unavailable_allowed == 1
+
+
+@simulated
+async def test_a_read_that_another_reading_has_overtaken_is_not_taken_for_a_restore() -> None:
+    async with running() as scene:
+        entry = await counted(scene)
+        wire = scene.wires[0]
+        reading = asyncio.create_task(read_again(scene.controller.commits._client, entry))
+        wire.late = lambda request: 1.0 if request.path.endswith("/b") else 0.0
+        await asyncio.sleep(0.5)
+        await scene.client.patch(
+            BUDGETS, {"status": {"unavailableAllowed": 0}}, "b", NS, subresource="status"
+        )
+        await reading
+        assert entry.budget.status.unavailable_allowed == 0

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from intact.kube.client import Client
+from intact.kube.resources import RBGS
 from intact.model.meta import ObjectMeta
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg.stores import RbgStores
@@ -74,3 +75,18 @@ async def test_the_newest_role_based_group_is_known(
         stores.remember(written)
     assert stores.newest_group(KEY) == expected
     assert stores.newest_group(KEY) == expected, "asking changes nothing"
+
+
+@simulated
+async def test_what_was_written_is_forgotten_when_the_server_has_gone_back() -> None:
+    async with grouping() as scene:
+        await scene.make(two_roles())
+        await scene.play()
+        backup, stores = scene.api.snapshot(), scene.controller.stores
+        for number in range(3):
+            body = {"metadata": {"annotations": {"n": str(number)}}}
+            await scene.client.patch(RBGS, body, "llm", NS)
+            stores.remember(scene.group())
+        scene.api.restore(backup)
+        await scene.settle(6)
+        assert stores.newest_group((NS, "llm")) == scene.group() == stores.group((NS, "llm"))

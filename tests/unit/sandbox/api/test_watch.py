@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from intact.kube.client import Client
-from intact.kube.errors import Unreachable
+from intact.kube.errors import Silent
 from intact.kube.transport import Request
 from intact.sandbox import MemoryApi, run
 from intact.sandbox.api.objects import Json, decode
@@ -50,10 +50,10 @@ def test_a_watch_ends_by_itself_after_half_an_hour_to_an_hour() -> None:
     assert 1800 <= run(main()) <= 3600
 
 
-def test_silence_is_unreachable() -> None:
+def test_silence_ends_a_watch() -> None:
     async def main() -> float:
         async with MemoryApi().stream(Request("GET", PATH, {"watch": "true"}, timeout=9)) as stream:
-            with pytest.raises(Unreachable, match="silent"):
+            with pytest.raises(Silent, match="silent"):
                 await anext(stream.chunks)
         return asyncio.get_running_loop().time()
 

@@ -16,7 +16,6 @@ WITHOUT_TESTS = {
     "model/base.py": VIEWS,
     "model/namespace.py": VIEWS,
     "model/secret.py": VIEWS,
-    "model/workload.py": VIEWS,
     "operator/errors.py": "one exception",
     "operator/names.py": "constants",
     "operator/webhook/probe.py": "constants",

@@ -53,6 +53,15 @@ class LedgerRecord(View):
     """For an in-place change: the containers that it restarts."""
 
 
+class KeptPods(View):
+    """The pods of an owner that does not say how many it wants."""
+
+    pods: int = 0
+    """How many it is expected to have."""
+    gone: dict[str, int] = {}
+    """How many of these are gone without a successor, by since when."""
+
+
 class Ledger(View):
     """What the gate needs beside the counters. Records are by UID: a name may come back."""
 
@@ -64,6 +73,11 @@ class Ledger(View):
     """UIDs of owners that want no pods any more: the pods of these owners are free to go."""
     seen: str = ""
     """The resource version of the pods that the last recount looked at."""
+    reached: bool = False
+    """In group mode: some group was seen with as many pods as it needs. Until then every pod is a
+    unit of its own."""
+    kept: dict[str, KeptPods] = {}
+    """By the UIDs of owners that do not say how many pods they want; empty for no owner."""
     rules: str = ""
     """The settings that the last recount was for."""
 

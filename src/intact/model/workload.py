@@ -1,4 +1,9 @@
-"""Workloads: the owners of pods, which say how many pods there should be."""
+"""Workloads: the owners of pods, which say how many pods there should be.
+
+Most kinds say it by their scale. DaemonSets and Jobs have none, and say it elsewhere.
+"""
+
+from typing import Any
 
 from intact.model.base import View
 from intact.model.meta import OwnerReference
@@ -30,3 +35,85 @@ class WorkloadSpec(View):
 class Workload(View):
     metadata: WorkloadMeta
     spec: WorkloadSpec = WorkloadSpec()
+
+
+class DaemonSetStatus(View):
+    observed_generation: int = 0
+    desired_number_scheduled: int = 0
+
+
+class DaemonSet(Workload):
+    status: DaemonSetStatus = DaemonSetStatus()
+
+
+class JobSpec(WorkloadSpec):
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool = False
+
+
+class JobCondition(View):
+    type: str = ""
+    status: str = ""
+
+
+class JobStatus(View):
+    succeeded: int = 0
+    conditions: list[JobCondition] = []
+
+
+class Job(Workload):
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
+class LeaderWorkerTemplate(View):
+    size: Any = None
+    """An integer in the kind of this name that is known; vendors may have others."""
+
+
+class LeaderWorkerSetSpec(WorkloadSpec):
+    leader_worker_template: LeaderWorkerTemplate = LeaderWorkerTemplate()
+
+
+class LeaderWorkerSet(Workload):
+    spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
+
+
+_ENDED = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"})
+"""Conditions of a Job that is over, or whose controller ends what is left of it."""
+
+
+def stated_pods(workload: Workload) -> int | None:
+    """How many pods a workload without a scale wants; None if it does not say."""
+    if isinstance(workload, DaemonSet):
+        # Until its controller has seen it, the status says nothing.
+        return workload.status.desired_number_scheduled if _is_observed(workload) else None
+    if isinstance(workload, Job):
+        return _wanted_by_job(workload)
+    return None
+
+
+def _is_observed(workload: DaemonSet) -> bool:
+    return workload.status.observed_generation > 0
+
+
+def _wanted_by_job(job: Job) -> int | None:
+    spec, status = job.spec, job.status
+    if spec.suspend or any(
+        one.type in _ENDED and one.status == "True" for one in status.conditions
+    ):
+        return 0
+    parallelism = 1 if spec.parallelism is None else spec.parallelism
+    if spec.completions is not None:
+        return max(0, min(parallelism, spec.completions - status.succeeded))
+    # Of a work queue: once a pod has succeeded, the others are not replaced.
+    return None if status.succeeded else parallelism
+
+
+def pods_per_group(workload: Workload) -> int | None:
+    """How many pods a group of a workload that scales in groups has; None if it does not say."""
+    if not isinstance(workload, LeaderWorkerSet):
+        return None
+    size = workload.spec.leader_worker_template.size
+    return size if isinstance(size, int) and size > 0 else None

@@ -1,18 +1,48 @@
 """Corners in which a budget must neither open nor stay shut, with real controllers."""
 
 import asyncio
+from contextlib import suppress
 
-from intact.kube.resources import PUBS
-from tests.cluster.pub.test_counting import selecting
-from tests.support.namespace_under_test import NamespaceUnderTest
+from intact.kube.client import PatchType
+from intact.kube.errors import AlreadyExists
+from intact.kube.resources import PUBS, untyped
+from tests.cluster.pub.test_counting import (
+    DAEMON_SETS,
+    owned_by,
+    selecting,
+    stateful,
+    targeting,
+    workload,
+)
+from tests.support.namespace_under_test import (
+    TERMINATION_DELAY,
+    NamespaceUnderTest,
+    eventually,
+)
+from tests.support.objects import CRDS, PODS, STATEFUL_SETS, Json, definition, pod
+from tests.support.pub_cases import budget
 
+JOBS = untyped("batch", "v1", "jobs", "Job")
+PLANS = untyped("budgets.intact.dev", "v1", "plans", "Plan")
+"""A kind without a scale."""
 TOTAL = "pub.kruise.io/protect-total-replicas"
 OPERATIONS = "kruise.io/pub-protect-operations"
+
+
+def sharded(need: int) -> Json:
+    return {"groupLabelKey": "shard", "minReadyReplicas": need}
 
 
 async def annotate(ns: NamespaceUnderTest, **annotations: str) -> None:
     change = {"metadata": {"annotations": annotations}}
     await ns.client.patch(PUBS, change, "budget", ns.name)
+
+
+async def shown(ns: NamespaceUnderTest) -> dict[str, str]:
+    """The conditions of the budget that are True, with their messages."""
+    return {
+        each.type: each.message for each in (await ns.status()).conditions if each.status == "True"
+    }
 
 
 async def test_an_edit_of_annotations_is_counted_before_another_pod_goes(
@@ -30,3 +60,94 @@ async def test_an_edit_of_annotations_is_counted_before_another_pod_goes(
     await annotate(ns, **{OPERATIONS: "EVICT,DELETE"})
     answers = await asyncio.gather(*(ns.delete(name) for name in "abcd"))
     assert [answer.code for answer in answers] == [429] * 4
+
+
+async def test_a_need_that_no_group_can_reach_holds_pods_one_by_one(
+    ns: NamespaceUnderTest,
+) -> None:
+    for shard in "xyz":
+        body = workload(shard, 2, tier="llm", shard=shard)
+        # No successor comes while the test looks.
+        body["spec"]["template"]["metadata"]["annotations"][TERMINATION_DELAY] = "20s"
+        await ns.create(STATEFUL_SETS, stateful(body))
+    await ns.running(6)
+    spec = {"selector": {"matchLabels": {"tier": "llm"}}, "maxUnavailable": 1}
+    policy = {"podGroupPolicy": sharded(8)}
+    answer = await ns.ask("POST", PUBS.path(ns.name), budget(spec | policy))
+    assert any("8" in text and "2 pods" in text for text in answer.warnings), answer
+    await ns.counted(
+        total_replicas=6, current_available=6, desired_available=5, unavailable_allowed=1
+    )
+    conditions = await shown(ns)
+    assert "minReadyReplicas is 8" in conditions["MinReadyReplicasUnreachable"]
+    assert "one by one" in conditions["Working"]
+    events = await ns.events("PodUnavailableBudget", "budget", "MinReadyReplicasUnreachable")
+    assert [one["type"] for one in events] == ["Warning"]
+    code, said = await ns.kubectl("delete", "pod", "--all", "--wait=false")
+    assert (code, said.count("TooManyRequests")) == (1, 5)
+    await ns.counted(total_replicas=6, current_available=5, unavailable_allowed=0)
+    # A need that the groups reach: they count, and the one that has lost a pod is down.
+    change = {"spec": {"podGroupPolicy": sharded(2)}}
+    answer = await ns.ask("PATCH", PUBS.path(ns.name, "budget"), change, content=PatchType.MERGE)
+    assert (answer.code, answer.warnings) == (200, ())
+    await ns.counted(total_replicas=3, current_available=2, unavailable_allowed=0)
+    assert "MinReadyReplicasUnreachable" not in await shown(ns)
+
+
+async def test_a_total_that_no_scale_states_does_not_shrink_with_what_was_admitted(
+    ns: NamespaceUnderTest,
+) -> None:
+    with suppress(AlreadyExists):
+        await ns.client.create(CRDS, definition(PLANS))
+
+    async def make_plan() -> Json:
+        body = {"apiVersion": PLANS.api_version, "kind": PLANS.kind, "metadata": {"name": "plan"}}
+        return await ns.create(PLANS, body)  # type: ignore[no-any-return]
+
+    plan = await eventually(make_plan, bool, "the kind to be served")
+    owned = owned_by(plan, PLANS.api_version, PLANS.kind)
+    for number in range(4):
+        await ns.create(PODS, pod(f"plan-{number}", node="node-0", labels={"app": "plan"}, **owned))
+        await ns.create(PODS, pod(f"bare-{number}", node="node-0", labels={"app": "bare"}))
+    agents = workload("agent", 0)
+    del agents["spec"]["replicas"]
+    await ns.create(DAEMON_SETS, agents)
+    batch = workload("batch", 0)
+    template = batch["spec"]["template"]
+    template["spec"]["restartPolicy"] = "Never"
+    job = {"parallelism": 3, "completions": 6, "template": template}
+    await ns.create(JOBS, {"metadata": {"name": "batch"}, "spec": job})
+    pods = await ns.running(4 + 4 + 3 + 3)
+    await ns.budget(selecting("plan", maxUnavailable=1), "plan", unavailable_allowed=1)
+    await ns.budget(selecting("bare", minAvailable="50%"), "bare", unavailable_allowed=2)
+    agent = targeting(DAEMON_SETS, "agent", maxUnavailable="34%")
+    await ns.budget(agent, "agent", total_replicas=3, unavailable_allowed=2)
+    await ns.budget(selecting("batch", maxUnavailable=1), "batch", unavailable_allowed=1)
+
+    first = {"plan": 1, "bare": 2, "agent": 2, "batch": 1}
+    for name, number in first.items():
+        mine = [one for one in pods if one.startswith(f"{name}-")]
+        gone, kept = mine[:number], mine[number:]
+        for one in gone:
+            assert (await ns.delete(one)).code == 200
+        await ns.counted(name, total_replicas=len(mine), unavailable_allowed=0, disrupted_pods={})
+        for one in kept:
+            assert (await ns.delete(one)).code == 429, one
+    # Once they are gone for good, too: nobody makes them again.
+    await ns.until("them to be gone", lambda left: not {"plan-0", "bare-0", "bare-1"} & set(left))
+    for name, total in (("plan", 4), ("bare", 4)):
+        await ns.counted(name, total_replicas=total, unavailable_allowed=0)
+    assert (await ns.delete("plan-1")).code == 429
+    assert (await ns.delete("bare-2")).code == 429
+    # A successor frees the place.
+    await ns.pods("plan-new", labels={"app": "plan"}, **owned)
+    await ns.counted("plan", total_replicas=4, unavailable_allowed=1)
+    # The other two have controllers that make new pods.
+    await ns.counted("agent", current_available=3, unavailable_allowed=2)
+    await ns.counted("batch", current_available=3, unavailable_allowed=1)
+    # A Job that wants no pods any more lets them go.
+    await ns.client.patch(JOBS, {"spec": {"suspend": True}}, "batch", ns.name)
+    await ns.until(
+        "the pods of the Job to go",
+        lambda left: not any(one.startswith("batch-") for one in left),
+    )

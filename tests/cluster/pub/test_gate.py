@@ -201,7 +201,7 @@ async def test_failed_and_unready_pods_may_go_under_a_spent_budget(ns: Namespace
     await ns.budget(NONE, total_replicas=3)
     await ns.annotate("done", {"devcluster.intact.dev/fail": "true"})
     await ns.until("a failed pod", lambda pods: pods["done"]["status"]["phase"] == "Failed")
-    await ns.counted(total_replicas=2)
+    await ns.counted(current_available=1)
     assert (await ns.delete("done")).code == 200
     assert (await ns.evict("broken")).code == 201
     assert (await ns.delete("a")).code == 429

@@ -61,7 +61,9 @@ def workload_not_found(target: TargetReference) -> Absence:
     return Absence("WorkloadNotFound", f"{message}: the budget holds nothing")
 
 
-def working(gated: bool, problem: str, absence: Absence | None = None) -> Condition:
+def working(
+    gated: bool, problem: str, absence: Absence | None = None, *, one_by_one: bool = False
+) -> Condition:
     """`absence` is None if the budget has pods."""
     if problem:
         return Condition(type=WORKING, status="False", reason="TotalUnknown", message=problem)
@@ -73,6 +75,8 @@ def working(gated: bool, problem: str, absence: Absence | None = None) -> Condit
         message = "the API server does not ask Intact about the pods of this namespace yet"
         return Condition(type=WORKING, status="False", reason="NotGated", message=message)
     message = "the API server asks Intact before a pod of this namespace goes"
+    if one_by_one:
+        message += "; pods are held one by one until a group has the pods that it needs"
     return Condition(type=WORKING, status="True", reason="Gated", message=message)
 
 
@@ -83,13 +87,30 @@ def group_labels_missing(names: list[str], key: str) -> Condition:
     )
 
 
+def unreachable(need: int, largest: int) -> str:
+    """Why a budget in groups holds pods."""
+    return (
+        f"minReadyReplicas is {need}, but no group has more than {largest} pods: no group can be "
+        "available, so the budget holds its pods one by one"
+    )
+
+
 def min_ready_unreachable(need: int, largest: int) -> Condition:
+    return Condition(
+        type=MIN_READY_UNREACHABLE,
+        status="True",
+        reason="GroupsTooSmall",
+        message=unreachable(need, largest),
+    )
+
+
+def some_groups_too_small(need: int, names: list[str]) -> Condition:
     message = (
-        f"minReadyReplicas is {need}, but no group has more than {largest} pods: "
-        "no group can be available"
+        f"minReadyReplicas is {need}, and these groups have fewer pods, so that they are never "
+        f"available and their pods are free to go: {listed(names)}"
     )
     return Condition(
-        type=MIN_READY_UNREACHABLE, status="True", reason="GroupsTooSmall", message=message
+        type=MIN_READY_UNREACHABLE, status="True", reason="SomeGroupsTooSmall", message=message
     )
 
 

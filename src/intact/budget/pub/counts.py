@@ -1,7 +1,8 @@
 """Live counts of one budget: updated with each pod, never recomputed.
 
-A unit is a pod, or, in group mode, a group. A pod without the group label is a unit of its own.
-An update costs the same however many pods there are.
+A unit is a pod, or, in group mode, a group. A pod without the group label is a unit of its own. In
+group mode the pods are counted as well: as long as no group has as many pods as it needs, the
+budget holds pods. An update costs the same however many pods there are.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,6 +24,7 @@ class Member:
 @dataclass(slots=True)
 class _Group:
     pods: int = 0
+    present: int = 0
     available: int = 0
 
 
@@ -42,6 +44,7 @@ class Counts:
         self._single_available = 0
         self._single = 0
         self._single_present = 0
+        self._available_pods = 0
 
     def put(self, uid: str, member: Member) -> bool:
         """Returns whether anything has changed."""
@@ -83,6 +86,10 @@ class Counts:
         return len(self._groups) - len(self.unavailable_groups) + self._single_available
 
     @property
+    def available_pods(self) -> int:
+        return self._available_pods
+
+    @property
     def single_present(self) -> int:
         """Present pods that are units of their own."""
         return self._single_present
@@ -93,7 +100,13 @@ class Counts:
 
     @property
     def largest_group(self) -> int:
-        return max((group.pods for group in self._groups.values()), default=0)
+        """Present pods of the group that has the most."""
+        return max((group.present for group in self._groups.values()), default=0)
+
+    def small_groups(self) -> list[str]:
+        """Groups that have fewer present pods than they need."""
+        need = self.need or 0
+        return [name for name in self.unavailable_groups if self._groups[name].present < need]
 
     @property
     def groups(self) -> Collection[str]:
@@ -106,18 +119,21 @@ class Counts:
     def uids_of(self, owner: str) -> list[str]:
         return [uid for uid, member in self._members.items() if member.owner == owner]
 
-    def available_without(self, uids: Iterable[str]) -> int:
-        """How many units were available if these pods were recorded as well."""
+    def available_without(self, uids: Iterable[str], *, in_groups: bool = True) -> int:
+        """How many units were available if these pods were recorded as well; without `in_groups`,
+        every pod is a unit."""
         singles = 0
         groups: dict[str, int] = {}
         for uid in uids:
             member = self._members.get(uid)
             if member is None or not member.available or uid in self._ledger:
                 continue
-            if self.need is not None and member.group is not None:
+            if in_groups and self.need is not None and member.group is not None:
                 groups[member.group] = groups.get(member.group, 0) + 1
             else:
                 singles += 1
+        if not in_groups:
+            return self._available_pods - singles
         lost = sum(
             name not in self.unavailable_groups and self._groups[name].available - gone < self.need
             for name, gone in groups.items()
@@ -131,17 +147,19 @@ class Counts:
         if member.owner not in self._by_owner:
             del self.owners[member.owner]
         available = member.available and uid not in self._ledger
+        self._available_pods += sign * available
         if self.need is None or member.group is None:
             self._single += sign
             self._single_available += sign * available
             self._single_present += sign * member.present
         else:
-            self._count_group(member.group, sign, sign * available, self.need)
+            group = self._groups.setdefault(member.group, _Group())
+            group.pods += sign
+            group.present += sign * member.present
+            group.available += sign * available
+            self._judge(member.group, group, self.need)
 
-    def _count_group(self, name: str, pods: int, available: int, need: int) -> None:
-        group = self._groups.setdefault(name, _Group())
-        group.pods += pods
-        group.available += available
+    def _judge(self, name: str, group: _Group, need: int) -> None:
         self.surplus.pop(name, None)
         if not group.pods:
             del self._groups[name]

@@ -15,13 +15,15 @@ Two rules:
 | in a group with surplus (available pods > need) | free, recorded, surplus - 1 |
 | any other | 1 unit, recorded; no unit left: denied |
 
+As long as no group has as many pods as it needs, no pod is in a group: each is a unit of its own.
+
 The gate also records the eviction and the update of a pod that is not ready. Between its answer and
 the eviction, or between the update and the restart that follows, the pod may turn ready, and the
 recount must not count it then. A deletion has no such gap: the gate decides it on the very object
 that the API server deletes. `ledger` says what is written for a pod that is recorded already.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -97,34 +99,55 @@ def decide(
     stored status decides.
     """
     status = budget.status
-    ledger = status.ledger
     if pod.ended:
         return Decision(True, Reason.NOT_AVAILABLE)
     if not _is_processed(budget):
         return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
-    if record := ledger.pods.get(pod.uid):
+    if record := status.ledger.pods.get(pod.uid):
         unchanged = stands(record, operation, now)
         written = None if unchanged else _recorded(status, pod, operation, now)
         return Decision(True, Reason.RECORDED, status=written)
-    if any(owner in ledger.released for owner in pod.owners):
+    if not status.ledger.reached:  # no group has as many pods as it needs: each pod is a unit
+        pod = replace(pod, group=None)
+    if any(owner in status.ledger.released for owner in pod.owners):
         return Decision(True, Reason.RELEASED, status=_recorded(status, pod, operation, now))
     if not pod.available:
-        if operation is Operation.DELETE:
-            return Decision(True, Reason.NOT_AVAILABLE)
-        if pod.as_of not in (None, ledger.seen):
-            return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
-        return Decision(True, Reason.NOT_AVAILABLE, status=_recorded(status, pod, operation, now))
-    if pod.group is not None:
-        if pod.group in ledger.unavailable_groups:
-            written = _recorded(status, pod, operation, now)
-            return Decision(True, Reason.GROUP_UNAVAILABLE, status=written)
-        if ledger.surplus.get(pod.group) and live_without == live_available:
-            less = _without_surplus(status, pod.group)
-            return Decision(True, Reason.SURPLUS, status=_recorded(less, pod, operation, now))
+        return _not_available(budget, pod, operation, now)
+    if in_group := _free_in_group(status, pod, operation, now, live_available == live_without):
+        return in_group
     if denial := _deny(budget, pod, live_available):
         return denial
     spent = _spent(status, pod.group)
     return Decision(True, Reason.BUDGET, status=_recorded(spent, pod, operation, now))
+
+
+def _not_available(
+    budget: PodUnavailableBudget, pod: Subject, operation: Operation, now: datetime
+) -> Decision:
+    """Of a pod that is not available itself."""
+    status = budget.status
+    if operation is Operation.DELETE:
+        return Decision(True, Reason.NOT_AVAILABLE)
+    if pod.as_of not in (None, status.ledger.seen):
+        return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
+    return Decision(True, Reason.NOT_AVAILABLE, status=_recorded(status, pod, operation, now))
+
+
+def _free_in_group(
+    status: PubStatus, pod: Subject, operation: Operation, now: datetime, is_extra: bool
+) -> Decision | None:
+    """Of an available pod that costs nothing for what its group is; `is_extra` says that its group
+    has enough pods without it."""
+    ledger = status.ledger
+    if pod.group is None:
+        return None
+    if pod.group in ledger.unavailable_groups:
+        written = _recorded(status, pod, operation, now)
+        return Decision(True, Reason.GROUP_UNAVAILABLE, status=written)
+    if ledger.surplus.get(pod.group) and is_extra:
+        less = _without_surplus(status, pod.group)
+        return Decision(True, Reason.SURPLUS, status=_recorded(less, pod, operation, now))
+    return None
 
 
 def _is_processed(budget: PodUnavailableBudget) -> bool:
@@ -188,7 +211,7 @@ def _not_processed(budget: PodUnavailableBudget) -> str:
 
 def _exhausted(budget: PodUnavailableBudget, pod: Subject, available: int) -> str:
     status = budget.status
-    unit = "groups" if budget.spec.pod_group_policy else "pods"
+    unit = "groups" if budget.spec.pod_group_policy and status.ledger.reached else "pods"
     whose = f"Pod {pod.name}"
     if pod.group is not None:
         whose += f" of group {pod.group!r}"
@@ -196,7 +219,17 @@ def _exhausted(budget: PodUnavailableBudget, pod: Subject, available: int) -> st
         f"{whose} cannot go now: "
         f"{available} of {status.total_replicas} {unit} are available; "
         f"the budget {budget.metadata.name} requires {status.desired_available}. "
-        f"{_waits_for(status)}"
+        f"{_waits_for(status)}{_one_by_one(budget)}"
+    )
+
+
+def _one_by_one(budget: PodUnavailableBudget) -> str:
+    policy = budget.spec.pod_group_policy
+    if policy is None or budget.status.ledger.reached or not budget.status.total_replicas:
+        return ""
+    return (
+        f" No group has as many pods as minReadyReplicas ({policy.min_ready_replicas or 1}) asks "
+        "for: until one has, the budget holds its pods one by one."
     )
 
 

@@ -9,17 +9,27 @@ Two rules:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+
+import msgspec
 
 from intact.budget.pub import in_place as changes
 from intact.budget.pub.counts import Counts
+from intact.budget.pub.kept_pods import keep
 from intact.budget.pub.ledger import Operation, expires_at, is_expired, with_shown_pods
 from intact.budget.pub.settings import read_settings, rules_of
 from intact.model.amounts import desired_available
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
-from intact.model.pub import Ledger, LedgerRecord, PodUnavailableBudget, PubSpec, PubStatus
+from intact.model.pub import (
+    KeptPods,
+    Ledger,
+    LedgerRecord,
+    PodUnavailableBudget,
+    PubSpec,
+    PubStatus,
+)
 from intact.model.versions import is_at_least
 
 
@@ -28,10 +38,14 @@ class Expectation:
     """How many units there should be."""
 
     total: int | None = None
-    """None if some owner does not say how many units it wants: then the units that are there count.
-    """
+    """In units: what the budget sets, or what owners want whose scale is in groups; None if neither
+    says it all."""
     at_least: int = 0
-    """What the owners that do say so want."""
+    """In units: what the owners want whose scale is in groups."""
+    pods: int = 0
+    """What the owners want that say it in pods."""
+    silent: tuple[str, ...] = ()
+    """UIDs of owners that do not say how many pods they want; an empty one stands for no owner."""
     released: tuple[str, ...] = ()
     """UIDs of owners that want no pods any more."""
     missing: bool = False
@@ -122,52 +136,134 @@ def _is_untouched(pod: Pod, record: LedgerRecord) -> bool:
     return bool(version) and int(version) <= int(record.resource_version or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Recount:
+    status: PubStatus
+    """The next status, without conditions."""
+    settled: bool
+    """Every owner has the pods that it wants, as far as it says so: groups do not grow any more."""
+
+
 def recount(
     budget: PodUnavailableBudget,
     counts: Counts,
     expectation: Expectation,
     records: Mapping[str, LedgerRecord],
     seen: str,
-) -> PubStatus:
-    """The next status, without conditions. `counts` have these records as their ledger."""
-    absent = _absent_groups(budget, counts, expectation, records)
-    total = expectation.total
-    if total is None:
-        seen_units = counts.units + len(absent)
-        total = max(seen_units, expectation.at_least, _total_before(budget, expectation))
-    desired = desired_of(budget.spec, total)
-    allowed = 0 if expectation.problem else max(0, counts.available - desired)
+    now: datetime,
+) -> Recount:
+    """`counts` have these records as their ledger."""
+    kept = _kept(budget, counts, expectation, now)
+    expectation = replace(
+        expectation,
+        pods=expectation.pods + sum(one.pods for one in kept.values()),
+        missing=expectation.missing
+        or any(one.pods > counts.owners.get(uid, 0) for uid, one in kept.items()),
+    )
+    reached = _is_reached(budget, counts, expectation)
     ledger = Ledger(
         pods=dict(records),
-        unavailable_groups=[*counts.unavailable_groups, *absent],
-        surplus=dict(counts.surplus),
         released=list(expectation.released),
         seen=seen,
+        reached=reached,
+        kept=kept,
         rules=rules_of(read_settings(budget)),
     )
-    status = PubStatus(
-        observed_generation=budget.metadata.generation,
-        unavailable_allowed=allowed,
-        current_available=counts.available,
+    if counts.need is None or (counts.pods and not reached):
+        status = _in_pods(budget.spec, counts, expectation)
+    else:
+        absent = _absent_groups(budget, counts, expectation, records)
+        status = _in_groups(budget, counts, expectation, len(absent))
+        ledger = msgspec.structs.replace(
+            ledger,
+            unavailable_groups=[*counts.unavailable_groups, *absent],
+            surplus=dict(counts.surplus),
+        )
+    if expectation.problem:
+        status = msgspec.structs.replace(status, unavailable_allowed=0)
+    status = msgspec.structs.replace(status, observed_generation=budget.metadata.generation)
+    return Recount(with_shown_pods(status.with_ledger(ledger)), not expectation.missing)
+
+
+def _kept(
+    budget: PodUnavailableBudget, counts: Counts, expectation: Expectation, now: datetime
+) -> dict[str, KeptPods]:
+    before, pods = budget.status.ledger.kept, counts.pods_by_owner()
+    kept = {}
+    for uid in expectation.silent:
+        present = counts.owners.get(uid, 0)
+        kept[uid] = keep(before.get(uid), present, pods.get(uid, 0) - present, now)
+    return {uid: one for uid, one in kept.items() if one.pods}
+
+
+def _is_reached(budget: PodUnavailableBudget, counts: Counts, expectation: Expectation) -> bool:
+    """Whether some group can have as many pods as it needs, in group mode.
+
+    One that has them proves it, and pods that are lost later do not disprove it. All owners having
+    their pods, and none of the groups its need, does.
+    """
+    if counts.need is None:
+        return False
+    if counts.largest_group >= counts.need:
+        return True
+    is_settled = counts.groups and not expectation.missing
+    return _is_known(budget) and budget.status.ledger.reached and not is_settled
+
+
+def _is_known(budget: PodUnavailableBudget) -> bool:
+    """Whether the last recount was of the present spec."""
+    return budget.status.observed_generation == budget.metadata.generation
+
+
+def _in_pods(spec: PubSpec, counts: Counts, expectation: Expectation) -> PubStatus:
+    total = expectation.total
+    if total is None:
+        total = expectation.pods
+    elif counts.need is not None:  # it is in groups
+        total = max(total, expectation.pods)
+    desired = desired_of(spec, total, pods_per_unit=counts.need if counts.groups else None)
+    return _numbers(counts.available_pods, desired, total)
+
+
+def _in_groups(
+    budget: PodUnavailableBudget, counts: Counts, expectation: Expectation, absent: int
+) -> PubStatus:
+    total = expectation.total
+    if total is None:
+        seen_units = counts.units + absent
+        total = max(seen_units, expectation.at_least, _total_before(budget, expectation))
+    return _numbers(counts.available, desired_of(budget.spec, total), total)
+
+
+def _numbers(available: int, desired: int, total: int) -> PubStatus:
+    return PubStatus(
+        unavailable_allowed=max(0, available - desired),
+        current_available=available,
         desired_available=desired,
         total_replicas=total,
-        unavailable_replicas=max(0, total - counts.available),
+        unavailable_replicas=max(0, total - available),
     )
-    return with_shown_pods(status.with_ledger(ledger))
 
 
 def _total_before(budget: PodUnavailableBudget, expectation: Expectation) -> int:
     """A whole group may go between two recounts: only the earlier total says that it existed."""
-    known = budget.status.observed_generation == budget.metadata.generation
-    return budget.status.total_replicas if known and expectation.missing else 0
+    in_groups = _is_known(budget) and budget.status.ledger.reached
+    return budget.status.total_replicas if in_groups and expectation.missing else 0
 
 
-def desired_of(spec: PubSpec, total: int) -> int:
-    """How many units must stay available; none if there are none."""
+def desired_of(spec: PubSpec, total: int, *, pods_per_unit: int | None = None) -> int:
+    """How many units must stay available; none if there are none.
+
+    `pods_per_unit` is for a budget in groups that holds pods: a number of groups that must stay
+    available stands for the pods that these groups need.
+    """
     if not total:
         return 0
     both = spec.pod_group_policy is not None
-    return desired_available(spec.max_unavailable, spec.min_available, total, both=both)
+    least = spec.min_available
+    if isinstance(least, int) and pods_per_unit is not None:
+        least *= pods_per_unit
+    return desired_available(spec.max_unavailable, least, total, both=both)
 
 
 def _absent_groups(

@@ -159,9 +159,10 @@ class Commits:
     ) -> Decision:
         counted = entry.counts.ledger
         unknown = [uid for uid in budget.status.ledger.pods if uid not in counted]
-        live = entry.counts.available_without(unknown)
+        in_groups = entry.group_key is not None and budget.status.ledger.reached
+        live = entry.counts.available_without(unknown, in_groups=in_groups)
         # Only a surplus pod of a group needs the count without it.
-        grouped = subject.group is not None
+        grouped = in_groups and subject.group is not None
         without = entry.counts.available_without([*unknown, subject.uid]) if grouped else live
         return decide(budget, subject, operation, self._now(), live, without)
 

@@ -73,7 +73,7 @@ class PubController:
             observe,
         )
         targets = Targets(client, self.workloads)
-        self.validation = PubValidation(self.budgets.store, targets)
+        self.validation = PubValidation(self.budgets.store, targets, self.index.largest_group)
         self.recounts: Queue[Key] = Queue("pub", rng=self._rng)
         self.gatings: Queue[str] = Queue("gating", rng=self._rng)
         self.gating = GatedNamespaces(

@@ -7,7 +7,7 @@ from intact.kube.client import Client
 from intact.kube.errors import Forbidden, KubeError, NotFound
 from intact.model.meta import api_group
 from intact.model.pod_state import is_terminating
-from intact.model.workload import Workload
+from intact.model.workload import Workload, pods_per_group, stated_pods
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.watch.kinds import GroupKind, scales_in_groups
 from intact.operator.watch.owners import Workloads
@@ -34,11 +34,12 @@ class _Answer:
     """What an owner says about its pods."""
 
     gone: bool = False
-    ending: bool = False
     wanted: int | None = None
-    """Its scale; None if it has none."""
+    """How many pods or groups; None if it does not say."""
     in_groups: bool = False
-    """Its scale is in groups."""
+    """It says how many groups it wants."""
+    group_size: int | None = None
+    """How many pods it makes for a group; None if it does not say."""
 
 
 class ExpectedUnits:
@@ -55,17 +56,20 @@ class ExpectedUnits:
         for uid in self._owners(entry):
             present = entry.counts.owners.get(uid, 0)
             if not uid:
-                tally.pods += present
+                tally.add(uid, _Answer(), present)
                 continue
             try:
                 answer = await self._ask(entry, uid)
             except KubeError as error:
                 problem = f"Intact cannot find out how many pods the owners want: {error}"
+                tally.add(uid, _Answer(), present)
             else:
                 tally.add(uid, answer, present)
         expectation = Expectation(
             total=_total(entry, tally),
             at_least=_groups(entry, tally),
+            pods=tally.pods,
+            silent=tuple(tally.silent),
             released=tuple(tally.released),
             missing=tally.missing,
             problem=problem if entry.settings.total is None else "",
@@ -81,7 +85,9 @@ class ExpectedUnits:
             counts = not scales_in_groups(kind) or entry.group_key is not None
             if found is not None and counts and found.metadata.uid not in owners:
                 owners.append(found.metadata.uid)
-        return owners
+        # Those whose pods are all gone, and may come back.
+        kept = entry.budget.status.ledger.kept
+        return [*owners, *(uid for uid in kept if uid not in owners)]
 
     async def _ask(self, entry: PubEntry, uid: str) -> _Answer:
         if found := self._workloads.by_uid(uid):
@@ -89,10 +95,15 @@ class ExpectedUnits:
         return await self._look_up(entry, uid)
 
     async def _answer_of(self, kind: GroupKind, workload: Workload) -> _Answer:
+        if is_terminating(workload):
+            return _Answer(wanted=0)
         if not self._workloads.has_scale(kind):
-            return _Answer(ending=is_terminating(workload))
-        wanted = await self._workloads.replicas(kind, workload)
-        return _Answer(wanted=wanted, in_groups=scales_in_groups(kind))
+            return _Answer(wanted=stated_pods(workload))
+        return _Answer(
+            wanted=await self._workloads.replicas(kind, workload),
+            in_groups=scales_in_groups(kind),
+            group_size=pods_per_group(workload),
+        )
 
     async def _look_up(self, entry: PubEntry, uid: str) -> _Answer:
         """Of an owner that is not in its store: it is newer than the store, or gone."""
@@ -105,7 +116,7 @@ class ExpectedUnits:
         except NotFound:
             return _Answer(gone=True)
         except Forbidden:
-            if self._workloads.has_scale(owner.group_kind):
+            if self._workloads.states_pods(owner.group_kind):
                 raise
             return self._as_known(uid)  # it could only have said that it is ending
         if found.metadata.uid != uid:
@@ -123,9 +134,10 @@ class _Tally:
     def __init__(self, *, counts_groups: bool) -> None:
         self.pods = 0
         self.groups = 0
-        self.pod_owners = 0
         self.group_owners = 0
+        self.pod_owners = 0
         self.missing = False
+        self.silent: list[str] = []
         self.released: list[str] = []
         self.gone: list[str] = []
         self.idle: list[str] = []
@@ -136,34 +148,32 @@ class _Tally:
         """`present` is how many pods the owner has."""
         if answer.gone:
             self.gone.append(uid)
-        elif answer.wanted is None:
-            self.pods += present
-        else:
-            (self.busy if answer.wanted else self.idle).append(uid)
-            self._add_scale(answer.wanted, present, in_groups=answer.in_groups)
-        if answer.gone or answer.ending or answer.wanted == 0:
             self.released.append(uid)
-
-    def _add_scale(self, wanted: int, present: int, *, in_groups: bool) -> None:
-        if not in_groups:
-            self.pods += wanted
-            self.pod_owners += 1
-            self.missing = self.missing or wanted > present
-        elif self._counts_groups:
-            self.groups += wanted
+            return
+        if answer.in_groups and self._counts_groups:
+            self.groups += answer.wanted or 0
             self.group_owners += 1
         else:
-            self.pods += present if wanted else 0  # it does not say how many pods a group has
+            self.pod_owners += 1
+        pods = answer.wanted
+        if answer.in_groups and pods:
+            pods = pods * answer.group_size if answer.group_size else None
+        if pods is None:
+            self.silent.append(uid)
+        else:
+            self.pods += pods
+            self.missing = self.missing or pods > present
+        if answer.wanted is not None:
+            (self.busy if answer.wanted else self.idle).append(uid)
+        if answer.wanted == 0:
+            self.released.append(uid)
 
 
 def _total(entry: PubEntry, tally: _Tally) -> int | None:
     if entry.settings.total is not None:
         return entry.settings.total
-    if entry.group_key is None:
-        return tally.pods
-    if tally.group_owners and not tally.pod_owners:
-        return _groups(entry, tally)
-    return None
+    is_exact = tally.group_owners and not tally.pod_owners and not entry.counts.single_present
+    return tally.groups if is_exact else None
 
 
 def _groups(entry: PubEntry, tally: _Tally) -> int:

@@ -6,6 +6,7 @@ recounts from it.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,9 +17,9 @@ from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
-from intact.model.pod_state import Owned, controller_of, is_finished, is_terminating
+from intact.model.pod_state import Owned, controller_of, is_finished, is_gone, is_terminating
 from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
-from intact.model.workload import Workload
+from intact.model.workload import Workload, stated_pods
 from intact.operator.pub.write_turns import Turn
 from intact.operator.watch.kinds import GroupKind, scales_in_groups
 from intact.operator.watch.membership import BudgetEntry, Membership
@@ -153,7 +154,7 @@ class PubIndex(Membership[PubEntry]):
         target = target_of(entry.budget.spec)
         if target is not None and not scales_in_groups((target.group, target.kind)):
             for owner in chain.owners:
-                if owner.target == target:
+                if owner.target == target and self._workloads.states_pods(owner.group_kind):
                     return owner
         if not chain.owners:
             return None
@@ -163,6 +164,26 @@ class PubIndex(Membership[PubEntry]):
             if self._workloads.has_scale(above.group_kind):
                 return above
         return nearest
+
+    def largest_group(self, budget: PodUnavailableBudget, namespace: str) -> int:
+        """How many pods the largest group has of those that a budget covers, which need not be
+        stored yet."""
+        policy = budget.spec.pod_group_policy
+        if policy is None:
+            return 0
+        selector, target = selector_of(budget.spec), target_of(budget.spec)
+        sizes: Counter[str] = Counter()
+        for pod in self._pods.by_index("namespace", namespace):
+            labels = pod.metadata.labels
+            if policy.group_label_key not in labels or is_gone(pod):
+                continue
+            if target is not None:
+                owners = self._workloads.chain(pod).owners
+                is_covered = any(owner.target == target for owner in owners)
+            else:
+                is_covered = selector is not None and selector.selects(labels)
+            sizes[labels[policy.group_label_key]] += is_covered
+        return max(sizes.values(), default=0)
 
     def owner_uids(self, entry: PubEntry) -> list[str]:
         """The UIDs of all owners whose scale counts for a budget, also of those without pods. An
@@ -324,7 +345,7 @@ class PubIndex(Membership[PubEntry]):
     def _stands_alone(self, kind: GroupKind, workload: Workload) -> bool:
         """Whether its own scale counts, and not that of a Deployment above it."""
         if kind != _REPLICA_SET:
-            return self._workloads.has_scale(kind)
+            return self._workloads.states_pods(kind) and stated_pods(workload) != 0
         return controller_of(workload) is None
 
 
@@ -353,7 +374,7 @@ def _same_rules(old: PodUnavailableBudget, new: PodUnavailableBudget) -> bool:
 
 
 def _same_workload(old: Workload, new: Workload) -> bool:
-    return old.spec == new.spec and (
+    return (old.spec, stated_pods(old)) == (new.spec, stated_pods(new)) and (
         (old.metadata.deletion_timestamp, _owners(old), old.metadata.generation)
         == (new.metadata.deletion_timestamp, _owners(new), new.metadata.generation)
     )

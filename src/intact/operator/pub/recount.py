@@ -14,10 +14,12 @@ import msgspec
 from intact.budget.keys import PUB, without_effect
 from intact.budget.pub import conditions
 from intact.budget.pub.conditions import Absence
+from intact.budget.pub.kept_pods import next_forgotten
 from intact.budget.pub.ledger import RECORD_LIFETIME
 from intact.budget.pub.never_allows import never_allows
 from intact.budget.pub.recount import (
     Expectation,
+    Recount,
     is_current,
     next_expiry,
     overdue,
@@ -30,7 +32,7 @@ from intact.kube.errors import Conflict, NotFound
 from intact.kube.events import EventRecorder, reference_to
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS
+from intact.kube.resources import PODS, PUBS
 from intact.kube.store import Key
 from intact.model.conditions import merge
 from intact.model.meta import Condition
@@ -153,10 +155,11 @@ class Recounter:
             budget.status.ledger.pods, self._finder(namespace), seen, now, versions
         )
         entry.counts.set_ledger(records)
-        status = recount(budget, entry.counts, expectation, records, seen)
+        counted = recount(budget, entry.counts, expectation, records, seen, now)
+        status = counted.status
         if entry.counts.pods:
             absence = None  # they have come meanwhile
-        wanted = self._conditions(entry, expectation.problem, absence, status.total_replicas)
+        wanted = self._conditions(entry, counted, expectation.problem, absence)
         if not self._is_gated(namespace):
             # A user who waits for this generation waits for the gate to hold pods, too.
             status = msgspec.structs.replace(
@@ -170,6 +173,8 @@ class Recounter:
         )
         if expiry := next_expiry(records.values(), now):
             self._queue.add_after(entry.key, (expiry - now).total_seconds())
+        if forgotten := next_forgotten(status.ledger.kept.values()):
+            self._queue.add_after(entry.key, (forgotten - now).total_seconds())
         if len(versions) > len(stayed):
             self._queue.add_after(entry.key, _LOOK_AGAIN)
         if expectation.problem or (absence is not None and absence.status == "False"):
@@ -177,6 +182,7 @@ class Recounter:
         if _differs(budget.status, status) and self._leads():
             await self._commits.store_with(entry, budget, status)
             self.writes += 1
+            self._report_unreachable(budget, status)
         for name in stayed:
             self._report_not_deleted(budget, name)
 
@@ -191,23 +197,38 @@ class Recounter:
         return lambda name: self._pods.store.get(namespace, name)
 
     def _conditions(
-        self, entry: PubEntry, problem: str, absence: Absence | None, total: int
+        self, entry: PubEntry, counted: Recount, problem: str, absence: Absence | None
     ) -> list[Condition]:
-        namespace, budget = entry.key[0], entry.budget
-        found = [conditions.working(self._is_gated(namespace), problem, absence)]
+        gated, budget = self._is_gated(entry.key[0]), entry.budget
         key, counts = entry.group_key, entry.counts
+        one_by_one = bool(counts.groups) and not counted.status.ledger.reached
+        found = [conditions.working(gated, problem, absence, one_by_one=one_by_one)]
         if key is not None and entry.unlabelled:
             names = sorted(entry.unlabelled.values())
             found.append(conditions.group_labels_missing(names, key))
-        if counts.need is not None and counts.groups and counts.largest_group < counts.need:
-            found.append(conditions.min_ready_unreachable(counts.need, counts.largest_group))
+        # A group that is still growing, or has just lost a pod, may reach its need.
+        if counts.need is not None and counted.settled:
+            if one_by_one:
+                found.append(conditions.min_ready_unreachable(counts.need, counts.largest_group))
+            elif small := counts.small_groups():
+                found.append(conditions.some_groups_too_small(counts.need, sorted(small)))
         if problem:
             found.append(conditions.total_unknown(problem))
-        if why := never_allows(budget.spec, None if problem else total):
+        total = counted.status.total_replicas
+        if why := never_allows(budget.spec, None if problem or one_by_one else total):
             found.append(conditions.never_allows(why))
         if unknown := without_effect(PUB, budget.metadata.labels, budget.metadata.annotations):
             found.append(conditions.keys_without_effect(unknown))
         return found
+
+    def _report_unreachable(self, budget: PodUnavailableBudget, status: PubStatus) -> None:
+        """Once for each change: the condition stays."""
+        kind = conditions.MIN_READY_UNREACHABLE
+        before = [one.message for one in budget.status.conditions if one.type == kind]
+        for one in status.conditions:
+            if one.type == kind and one.message not in before:
+                reference = reference_to(PUBS, budget.metadata)
+                self._events.record(reference, "Warning", kind, f"{one.message}.")
 
     def _report_not_deleted(self, budget: PodUnavailableBudget, name: str) -> None:
         meta = budget.metadata

@@ -1,12 +1,16 @@
 """The admission of PodUnavailableBudgets themselves: a denial names each bad field."""
 
+from collections.abc import Callable
+
 import msgspec
 
+from intact.budget.pub.conditions import unreachable
 from intact.budget.pub.validation import validate
 from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.admission import NULL, AdmissionResponse, read_request
 from intact.model.pub import PodUnavailableBudget
+from intact.operator.pub.index import need_of
 from intact.operator.pub.targets import Targets
 from intact.operator.webhook.responses import invalid
 
@@ -14,10 +18,17 @@ _BUDGET = msgspec.json.Decoder(PodUnavailableBudget)
 
 
 class PubValidation:
-    def __init__(self, budgets: Store[PodUnavailableBudget], targets: Targets) -> None:
-        """The store has an index `namespace`."""
+    def __init__(
+        self,
+        budgets: Store[PodUnavailableBudget],
+        targets: Targets,
+        largest_group: Callable[[PodUnavailableBudget, str], int],
+    ) -> None:
+        """The store has an index `namespace`. `largest_group` returns how many pods the largest
+        group of a budget of a namespace has."""
         self._budgets = budgets
         self._targets = targets
+        self._largest_group = largest_group
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview."""
@@ -33,7 +44,13 @@ class PubValidation:
         verdict = validate(budget, others, old, total)
         if verdict.errors:
             return invalid(PUBS, request.name, verdict.errors)
-        warnings = verdict.warnings
+        warnings = verdict.warnings + self._unreachable(budget, request.namespace)
         if old is None and budget.spec.target_ref is not None:
             warnings = warnings + await self._targets.warnings(budget.spec.target_ref)
         return AdmissionResponse(allowed=True, warnings=warnings)
+
+    def _unreachable(self, budget: PodUnavailableBudget, namespace: str) -> list[str]:
+        """A warning if no group that is there has as many pods as it needs."""
+        need = need_of(budget.spec)
+        largest = self._largest_group(budget, namespace) if need is not None else 0
+        return [unreachable(need, largest)] if need is not None and 0 < largest < need else []

@@ -24,7 +24,7 @@ from intact.kube.resources import (
 )
 from intact.kube.store import Store
 from intact.model.pod_state import controller_uid
-from intact.model.workload import Workload
+from intact.model.workload import DaemonSet, Job, LeaderWorkerSet, Workload
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,8 @@ BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 POD: GroupKind = ("", "Pod")
 UNSCALED: frozenset[GroupKind] = frozenset({("", "Node"), POD})
 """They own pods and have no scale, so they are not followed: their pods count as they are."""
+DAEMON_SET: GroupKind = ("apps", "DaemonSet")
+JOB: GroupKind = ("batch", "Job")
 _DISCOVER_AGAIN = 10.0
 """Seconds after which kinds that the server did not know are looked for again."""
 
@@ -41,6 +43,15 @@ _DISCOVER_AGAIN = 10.0
 def scales_in_groups(kind: GroupKind) -> bool:
     """Whether the replicas of a kind are groups of pods. Its API group differs between vendors."""
     return kind[1] == "LeaderWorkerSet"
+
+
+def view_of(kind: GroupKind) -> type[Workload]:
+    """What workloads of a kind are read as."""
+    if kind == DAEMON_SET:
+        return DaemonSet
+    if kind == JOB:
+        return Job
+    return LeaderWorkerSet if scales_in_groups(kind) else Workload
 
 
 class FollowedKinds:
@@ -64,6 +75,10 @@ class FollowedKinds:
 
     def has_scale(self, kind: GroupKind) -> bool:
         return self._scaled.get(kind, False)
+
+    def states_pods(self, kind: GroupKind) -> bool:
+        """Whether workloads of a kind say how many pods they want, by their scale or elsewhere."""
+        return self.has_scale(kind) or kind in (DAEMON_SET, JOB)
 
     def is_unknown(self, kind: GroupKind) -> bool:
         """Whether the kind was named, and is not followed (yet)."""
@@ -155,5 +170,6 @@ async def find_workloads(
         return None
     scale = served.get(f"{found.name}/scale")
     group, _, version = api_version.rpartition("/")
-    resource = Resource(Workload, group, version, found.name, kind, found.namespaced)
+    view = view_of((group, kind))
+    resource = Resource(view, group, version, found.name, kind, found.namespaced)
     return resource, scale is not None and scale.kind == "Scale"

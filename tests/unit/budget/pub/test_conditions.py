@@ -65,5 +65,11 @@ def test_messages_name_what_to_look_at() -> None:
     assert many.message.endswith("p0, p1, p2, p3, p4 and 3 more")
     small = conditions.min_ready_unreachable(5, 4)
     assert small.message == (
-        "minReadyReplicas is 5, but no group has more than 4 pods: no group can be available"
+        "minReadyReplicas is 5, but no group has more than 4 pods: no group can be available, so "
+        "the budget holds its pods one by one"
     )
+    some = conditions.some_groups_too_small(5, ["a", "b"])
+    assert (some.type, some.reason) == (small.type, "SomeGroupsTooSmall")
+    assert some.message.endswith("their pods are free to go: a, b")
+    assert "one by one" in conditions.working(True, "", one_by_one=True).message
+    assert "one by one" not in conditions.working(True, "").message

@@ -18,9 +18,13 @@ class Scratch:
         self.need = need
         self.members = members
         serving = {uid for uid, one in members.items() if one.available and uid not in ledger}
+        self.serving = serving
         grouped = {} if need is None else {uid: one.group for uid, one in members.items()}
         self.single = [uid for uid in members if grouped.get(uid) is None]
         self.sizes = Counter(group for group in grouped.values() if group is not None)
+        self.present = Counter(
+            group for uid, group in grouped.items() if group is not None and members[uid].present
+        )
         ready = Counter(grouped[uid] for uid in serving if grouped.get(uid) is not None)
         self.down = {group for group in self.sizes if ready[group] < (need or 0)}
         self.surplus = {
@@ -83,7 +87,10 @@ def test_after_any_changes_the_counts_are_as_from_scratch(
     assert set(counts.unavailable_groups) == scratch.down
     assert counts.surplus == scratch.surplus
     assert set(counts.groups) == set(scratch.sizes)
-    assert counts.largest_group == max(scratch.sizes.values(), default=0)
+    assert counts.largest_group == max(scratch.present.values(), default=0)
+    small = {group for group in scratch.down if scratch.present[group] < (need or 0)}
+    assert set(counts.small_groups()) == small
+    assert counts.available_pods == len(scratch.serving)
     assert counts.owners == scratch.owners
     assert counts.pods_by_owner() == Counter(one.owner for one in members.values())
     assert counts.pods == len(members)
@@ -101,6 +108,8 @@ def test_without_some_pods_it_is_as_if_they_were_recorded(
     counts, members, ledger = after(need, steps)
     expected = Scratch(need, members, ledger | more).available
     assert counts.available_without(more) == expected
+    in_pods = len(Scratch(need, members, ledger | more).serving)
+    assert counts.available_without(more, in_groups=False) == in_pods
     counts.set_ledger(ledger | more)
     assert counts.available == expected
 

@@ -57,7 +57,7 @@ def budget(
             current_available=current,
             total_replicas=total,
             unavailable_replicas=total - current,
-        ).with_ledger(Ledger(**ledger)),
+        ).with_ledger(Ledger(**({"reached": True} | ledger))),
     )
 
 
@@ -183,6 +183,22 @@ ROWS: dict[str, tuple[Subject, PodUnavailableBudget, bool, Reason, bool, int]] =
         True,
         1,
     ),
+    "in a group, while no group has as many pods as it needs": (
+        pod(group="g1"),
+        budget(allowed=0, groups=True, reached=False, unavailable_groups=["g1"], surplus={"g1": 1}),
+        False,
+        Reason.EXHAUSTED,
+        False,
+        0,
+    ),
+    "in a group, while no group has as many pods as it needs, and a unit is left": (
+        pod(group="g1"),
+        budget(allowed=1, groups=True, reached=False),
+        True,
+        Reason.BUDGET,
+        True,
+        1,
+    ),
     "without a group, where groups count": (
         pod(),
         budget(allowed=0, groups=True, unavailable_groups=["g0"], surplus={"g1": 1}),
@@ -283,6 +299,14 @@ def test_a_budget_with_other_settings_than_it_was_counted_for_allows_nothing() -
     assert "still counting" in decision.message
     counted = changed.status.with_ledger(Ledger(rules=rules_of(read_settings(changed))))
     assert ask(msgspec.structs.replace(changed, status=counted), pod()).allowed
+
+
+def test_a_denial_says_that_pods_are_held_one_by_one() -> None:
+    denial = ask(budget(allowed=0, groups=True, reached=False), pod(group="g1"))
+    assert "9 of 10 pods are available" in denial.message
+    assert "No group has as many pods as minReadyReplicas (1) asks for" in denial.message
+    assert "one by one" not in ask(budget(allowed=0, groups=True), pod(group="g1")).message
+    assert "one by one" not in ask(budget(allowed=0), pod()).message
 
 
 def test_surplus_is_used_up_before_a_unit_is_spent_and_then_the_group_is_free() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ from intact.model.pod import (
 )
 from intact.model.pub import (
     ContainerMark,
+    KeptPods,
     Ledger,
     LedgerRecord,
     PodGroupPolicy,
@@ -297,11 +299,24 @@ COUNTED: dict[str, tuple[PodUnavailableBudget, Counts, Expectation, Numbers]] = 
         Expectation(3),
         (0, 3, 5, 3, 0),
     ),
-    "no owner says how many: the units that are there": (
+    "what owners want": (budget(), pods_ready(10), Expectation(pods=10), (1, 10, 9, 10, 0)),
+    "no owner says how many: the pods that are there": (
         budget(),
         pods_ready(4, 1),
-        Expectation(None),
+        Expectation(silent=("rs",)),
         (0, 4, 4, 5, 1),
+    ),
+    "no owner says how many: the pods that were there": (
+        budget(ledger=Ledger(kept={"rs": KeptPods(pods=6)})),
+        pods_ready(4, 1),
+        Expectation(silent=("rs",)),
+        (0, 4, 5, 6, 2),
+    ),
+    "an owner says how many, and another does not": (
+        budget(),
+        pods_ready(4, 1),
+        Expectation(pods=3, silent=("rs",)),
+        (0, 4, 7, 8, 4),
     ),
     "nothing is left to protect": (
         budget(max_unavailable=None, min_available=5),
@@ -347,7 +362,7 @@ def test_the_counters_of_the_next_status(
     case: tuple[PodUnavailableBudget, Counts, Expectation, Numbers],
 ) -> None:
     asked, counts, expectation, expected = case
-    status = recount(asked, counts, expectation, {}, "100")
+    status = recount(asked, counts, expectation, {}, "100", ADMITTED).status
     assert numbers(status) == expected
     assert status.observed_generation == 4
     assert status.ledger.seen == "100"
@@ -358,41 +373,168 @@ def test_the_ledger_says_what_the_gate_needs() -> None:
     counts = groups_ready(3, a=4, b=3, c=2)
     one = record(group="a")
     counts.set_ledger(["a-0"])
-    status = recount(budget(groups=True), counts, Expectation(), {"a-0": one}, "100")
-    assert status.ledger == Ledger(pods={"a-0": one}, unavailable_groups=["c"], seen="100")
+    status = recount(
+        budget(groups=True), counts, Expectation(), {"a-0": one}, "100", ADMITTED
+    ).status
+    assert status.ledger == Ledger(
+        pods={"a-0": one}, unavailable_groups=["c"], seen="100", reached=True
+    )
     assert status.disrupted_pods == {"p": one.at}
     counts.set_ledger([])
-    status = recount(budget(groups=True), counts, Expectation(), {}, "100")
+    status = recount(budget(groups=True), counts, Expectation(), {}, "100", ADMITTED).status
     assert status.ledger.surplus == {"a": 1}
+
+
+def known(reached: bool, **more: Any) -> PodUnavailableBudget:
+    """A budget in groups that was counted before."""
+    return budget(groups=True, ledger=Ledger(reached=reached), observed_generation=4, **more)
+
+
+class TestUnreachableNeed:
+    """A need that no group can reach: every pod is a unit."""
+
+    small = groups_ready(8, a=4, b=4, c=3)
+
+    @pytest.mark.parametrize(
+        ("asked", "expectation", "numbers_"),
+        [
+            (budget(groups=True), Expectation(pods=12), (0, 11, 11, 12, 1)),
+            # The total is in groups: it must not make pods look like more than enough.
+            (budget(groups=True), Expectation(3, pods=12), (0, 11, 11, 12, 1)),
+            (budget(groups=True), Expectation(15, pods=12), (0, 11, 14, 15, 4)),
+            (budget(groups=True, max_unavailable="25%"), Expectation(pods=12), (2, 11, 9, 12, 1)),
+            # One group of eight pods must stay; that is not one pod.
+            (
+                budget(groups=True, max_unavailable=None, min_available=1),
+                Expectation(pods=12),
+                (3, 11, 8, 12, 1),
+            ),
+            (
+                budget(groups=True, max_unavailable=None, min_available="50%"),
+                Expectation(pods=12),
+                (5, 11, 6, 12, 1),
+            ),
+        ],
+        ids=str,
+    )
+    def test_the_numbers_are_in_pods(
+        self, asked: PodUnavailableBudget, expectation: Expectation, numbers_: Numbers
+    ) -> None:
+        status = recount(asked, self.small, expectation, {}, "100", ADMITTED).status
+        assert numbers(status) == numbers_
+        assert not status.ledger.reached
+        assert (status.ledger.unavailable_groups, status.ledger.surplus) == ([], {})
+
+    @pytest.mark.parametrize(
+        ("need", "before", "missing", "reached"),
+        [
+            (4, False, True, True),
+            (8, False, True, False),
+            (8, True, True, True),  # pods are lost: the groups had them
+            (8, True, False, False),  # all owners have their pods, and no group its need
+            (8, False, False, False),
+        ],
+    )
+    def test_a_group_that_had_its_pods_proves_that_the_need_can_be_reached(
+        self, need: int, before: bool, missing: bool, reached: bool
+    ) -> None:
+        counted = recount(
+            known(before),
+            groups_ready(need, a=4, b=3),
+            Expectation(missing=missing),
+            {},
+            "100",
+            ADMITTED,
+        )
+        assert counted.status.ledger.reached is reached
+        assert counted.settled is not missing
+
+    def test_another_spec_must_be_proved_anew(self) -> None:
+        stale = msgspec.structs.replace(
+            known(True), metadata=ObjectMeta(name="b", namespace="ns", generation=5)
+        )
+        status = recount(stale, self.small, Expectation(missing=True), {}, "1", ADMITTED).status
+        assert not status.ledger.reached
+
+    def test_pods_that_end_prove_nothing(self) -> None:
+        counts = Counts(4)
+        for number in range(4):
+            member = Member(owner="s", available=number > 0, group="a", present=number > 0)
+            counts.put(f"a-{number}", member)
+        status = recount(known(False), counts, Expectation(), {}, "100", ADMITTED).status
+        assert not status.ledger.reached
+
+    def test_a_total_in_pods_is_no_total_in_groups(self) -> None:
+        before = known(False, total_replicas=16)
+        counts = groups_ready(4, a=4, b=4)
+        status = recount(before, counts, Expectation(missing=True), {}, "100", ADMITTED).status
+        assert status.total_replicas == 2
+
+    def test_a_budget_without_pods_counts_the_groups_that_its_owners_want(self) -> None:
+        status = recount(budget(groups=True), Counts(4), Expectation(3), {}, "1", ADMITTED).status
+        assert numbers(status) == (0, 0, 2, 3, 3)
+
+    def test_pods_without_a_group_label_are_no_groups(self) -> None:
+        counts = Counts(4)
+        counts.put("a", Member(owner="rs", available=True))
+        asked = budget(groups=True, max_unavailable=None, min_available=1)
+        status = recount(asked, counts, Expectation(pods=2), {}, "1", ADMITTED).status
+        assert numbers(status) == (0, 1, 1, 2, 1)
+
+
+def test_pods_that_are_gone_and_expected_keep_their_groups_expected() -> None:
+    """Groups that only pods of owners without a scale tell of."""
+    before = budget(
+        groups=True,
+        ledger=Ledger(
+            reached=True, unavailable_groups=["b"], kept={"": KeptPods(pods=8), "x": KeptPods()}
+        ),
+        observed_generation=4,
+        total_replicas=2,
+    )
+    counts = Counts(4)
+    for number in range(4):
+        counts.put(f"a-{number}", Member(owner="", available=True, group="a"))
+    soon = recount(before, counts, Expectation(silent=("",)), {}, "100", ADMITTED)
+    assert numbers(soon.status) == (0, 1, 1, 2, 1)
+    assert soon.status.ledger.kept == {"": KeptPods(pods=8, gone={timestamp_after(ADMITTED): 4})}
+    assert not soon.settled
+    again = msgspec.structs.replace(before, status=soon.status)
+    late = ADMITTED + timedelta(minutes=2)
+    later = recount(again, counts, Expectation(silent=("",)), {}, "100", late)
+    assert numbers(later.status) == (1, 1, 0, 1, 0)
+    assert later.status.ledger.kept == {"": KeptPods(pods=4)}
 
 
 class TestAbsentGroups:
     """A group without a single pod, that is known from before."""
 
-    before = budget(groups=True, ledger=Ledger(unavailable_groups=["d"]))
+    before = budget(groups=True, ledger=Ledger(reached=True, unavailable_groups=["d"]))
     counts = groups_ready(4, a=4, b=4, c=4)
 
     def test_an_absent_group_counts_as_long_as_an_owner_misses_pods(self) -> None:
-        status = recount(self.before, self.counts, Expectation(missing=True), {}, "100")
+        status = recount(
+            self.before, self.counts, Expectation(missing=True), {}, "100", ADMITTED
+        ).status
         assert numbers(status) == (0, 3, 3, 4, 1)
         assert status.ledger.unavailable_groups == ["d"]
 
     def test_an_absent_group_is_forgotten_once_all_owners_have_their_pods(self) -> None:
-        status = recount(self.before, self.counts, Expectation(), {}, "100")
+        status = recount(self.before, self.counts, Expectation(), {}, "100", ADMITTED).status
         assert numbers(status) == (1, 3, 2, 3, 0)
         assert status.ledger.unavailable_groups == []
 
     def test_an_absent_group_may_be_known_from_a_record(self) -> None:
         records = {"d-0": record(group="d", version="101")}
         status = recount(
-            budget(groups=True), self.counts, Expectation(missing=True), records, "100"
-        )
+            budget(groups=True), self.counts, Expectation(missing=True), records, "100", ADMITTED
+        ).status
         assert status.ledger.unavailable_groups == ["d"]
         assert status.total_replicas == 4
 
     def test_a_group_that_is_there_is_counted_once(self) -> None:
         counts = groups_ready(4, a=4, b=4, c=4, d=1)
-        status = recount(self.before, counts, Expectation(missing=True), {}, "100")
+        status = recount(self.before, counts, Expectation(missing=True), {}, "100", ADMITTED).status
         assert numbers(status) == (0, 3, 3, 4, 1)
         assert status.ledger.unavailable_groups == ["d"]
 
@@ -410,7 +552,8 @@ def test_what_is_allowed_never_takes_the_available_below_desired(
     asked = budget(
         max_unavailable=amount if as_max else None, min_available=None if as_max else amount
     )
-    status = recount(asked, pods_ready(ready, unready), Expectation(total), {}, "1")
+    expectation = Expectation(total, silent=("rs",))
+    status = recount(asked, pods_ready(ready, unready), expectation, {}, "1", ADMITTED).status
     assert status.unavailable_allowed >= 0
     if status.unavailable_allowed:
         assert ready - status.unavailable_allowed == status.desired_available
@@ -423,8 +566,8 @@ def test_a_recount_is_a_function_of_what_it_sees() -> None:
     find: Callable[[str], Pod | None] = lambda _name: pod()  # noqa: E731
     first = unseen({"uid": DELETED}, find, "100", SOON, AS_READ)[0]
     assert unseen(first, find, "100", SOON, AS_READ)[0] == first
-    status = recount(budget(groups=True), counts, Expectation(), first, "100")
+    status = recount(budget(groups=True), counts, Expectation(), first, "100", ADMITTED).status
     again = PodUnavailableBudget(
         metadata=budget().metadata, spec=budget(groups=True).spec, status=status
     )
-    assert recount(again, counts, Expectation(), first, "100") == status
+    assert recount(again, counts, Expectation(), first, "100", ADMITTED).status == status

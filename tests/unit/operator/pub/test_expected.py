@@ -2,6 +2,7 @@
 
 import pytest
 
+from intact.budget.pub.kept_pods import GONE_FOR
 from intact.budget.pub.recount import Expectation
 from intact.kube.transport import Request
 from intact.operator.pub.expected import ExpectedUnits, Learned
@@ -23,6 +24,7 @@ from tests.unit.operator.pub.scene import (
     STATEFUL_SET,
     Anything,
     Scene,
+    in_background,
     running,
 )
 from tests.unit.operator.pub.test_index import A, lws, lws_group
@@ -73,19 +75,100 @@ async def test_a_workload_without_replicas_wants_one() -> None:
         assert scene.numbers() == (1, 1, 0, 1)
 
 
-@pytest.mark.parametrize("resource", [DAEMON_SET, JOB, PLAN], ids=lambda found: found.kind)
 @simulated
-async def test_pods_of_owners_without_a_scale_count_as_they_are(resource: Anything) -> None:
+async def test_a_daemon_set_and_a_job_say_how_many_pods_they_want() -> None:
     async with running() as scene:
-        await scene.workload(resource, "top", pods=5, labels=A)
+        await scene.workload(DAEMON_SET, "agent", pods=3, labels=A)
+        status = {"status": {"desiredNumberScheduled": 4, "observedGeneration": 1}}
+        await scene.client.patch(DAEMON_SET, status, "agent", NS, subresource="status")
+        await scene.workload(JOB, "batch", pods=2, labels=A)
+        await scene.client.patch(JOB, {"spec": {"parallelism": 3}}, "batch", NS)
+        await scene.budget(maxUnavailable=3)
+        await scene.settle()
+        assert scene.numbers() == (1, 5, 4, 7)
+        status = {"status": {"desiredNumberScheduled": 3, "observedGeneration": 1}}
+        await scene.client.patch(DAEMON_SET, status, "agent", NS, subresource="status")
+        await scene.settle()
+        assert scene.numbers() == (2, 5, 3, 6)
+        # A Job that is over releases its pods.
+        assert [await scene.delete(f"batch-{number}") for number in (0, 1)] == [200, 200]
+        await scene.pods("batch-2", "batch-3", labels=A, owner=await job(scene))
+        await scene.settle()
+        assert scene.numbers() == (2, 5, 3, 6)
+        assert await scene.delete("batch-2") == 200
+        assert await scene.delete("agent-0") == 200
+        assert await scene.delete("batch-3") == 429
+        over = {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}
+        await scene.client.patch(JOB, over, "batch", NS, subresource="status")
+        await scene.settle()
+        assert await scene.delete("batch-3") == 200
+        assert scene.numbers() == (2, 2, 0, 3)
+
+
+async def job(scene: Scene) -> Json:
+    found: Json = await scene.client.get(JOB, "batch", NS)
+    return {"apiVersion": JOB.api_version, "kind": JOB.kind, **found}
+
+
+@pytest.mark.parametrize("resource", [DAEMON_SET, PLAN, None], ids=["DaemonSet", "Plan", "none"])
+@pytest.mark.parametrize(
+    ("amounts", "allowed", "desired"),
+    [
+        ({"maxUnavailable": 1}, 1, 3),
+        ({"minAvailable": "50%"}, 2, 2),
+        ({"maxUnavailable": "25%"}, 1, 3),
+    ],
+    ids=str,
+)
+@simulated
+async def test_a_total_that_no_owner_states_does_not_shrink_with_what_was_admitted(
+    resource: Anything | None, amounts: Json, allowed: int, desired: int
+) -> None:
+    """A DaemonSet does not state it before its controller has seen it."""
+    async with running(controllers=2) as scene:
+        top = await scene.workload(resource, "p", labels=A) if resource else None
+        await scene.pods("p-0", "p-1", "p-2", "p-3", owner=top, labels=A)
+        await scene.budget(**amounts)
+        await scene.settle()
+        assert scene.numbers() == (allowed, 4, desired, 4)
+        for number in range(allowed):
+            assert await scene.delete(f"p-{number}") == 200
+        await scene.settle()
+        assert scene.numbers() == (0, desired, desired, 4)
+        assert await scene.delete("p-3") == 429
+        for number in range(allowed):
+            await scene.finish(f"p-{number}")
+        # They are gone, another leader counts, and nothing of this makes room.
+        await scene.settle()
+        scene.leader = 1
+        async with in_background(scene.controllers[1].lead()):
+            await scene.settle()
+            assert scene.numbers() == (0, desired, desired, 4)
+            assert await scene.delete("p-3") == 429
+            # A successor does.
+            await scene.pods("new", owner=top, labels=A)
+            await scene.settle()
+            assert scene.numbers() == (1, desired + 1, desired, 4)
+            # Or that they do not come back.
+            await scene.settle(GONE_FOR.total_seconds())
+            left = 4 - allowed + 1
+            assert scene.numbers()[1:] == (left, desired if left == 4 else 2, left)
+
+
+@simulated
+async def test_an_owner_that_is_gone_is_not_expected_to_have_its_pods_back() -> None:
+    async with running() as scene:
+        await scene.workload(PLAN, "top", pods=2, labels=A)
+        await scene.pods("alone", labels=A)
         await scene.budget()
         await scene.settle()
-        assert scene.numbers() == (1, 5, 4, 5)
-        assert await scene.delete("top-0") == 200
-        assert await scene.delete("top-1") == 429
-        await scene.finish("top-0")
+        await scene.client.delete(PLAN, "top", NS)
         await scene.settle()
-        assert scene.numbers() == (1, 4, 3, 4)
+        for number in (0, 1):
+            assert await scene.delete(f"top-{number}") == 200
+            await scene.finish(f"top-{number}")
+        await scene.settle()
+        assert scene.numbers() == (1, 1, 0, 1)
 
 
 @simulated
@@ -257,7 +340,7 @@ class TestLearned:
             await scene.scale(SHARD, "top", 0)
             await scene.settle()
             expectation, learned = await ask(scene)
-            assert (expectation.total, expectation.released) == (0, (uid,))
+            assert (expectation.pods, expectation.released) == (0, (uid,))
             assert learned == Learned(idle=(uid,))
             assert not index.is_released(uid)
             assert index.entries[NS, "b"].counts.available == 3
@@ -277,7 +360,7 @@ class TestLearned:
             await scene.budget()
             await scene.settle()
             expectation, learned = await ask(scene)
-            assert (expectation.total, expectation.released) == (0, ("uid-of-gone",))
+            assert (expectation.pods, expectation.released) == (0, ("uid-of-gone",))
             assert learned == Learned(gone=("uid-of-gone",))
             assert not scene.controller.index.is_released("uid-of-gone")
             scene.leader = 0
@@ -289,11 +372,12 @@ class TestLearned:
     @simulated
     async def test_nothing_is_learned_of_pods_without_an_owner_that_has_a_scale(self) -> None:
         async with running() as scene:
-            await scene.workload(DAEMON_SET, "top", pods=2, labels=A)
+            top = await scene.workload(PLAN, "top", pods=2, labels=A)
             await scene.pods("alone", labels=A)
             await scene.budget()
             await scene.settle()
-            assert await ask(scene) == (Expectation(total=3, at_least=3), Learned())
+            silent = (top["metadata"]["uid"], "")
+            assert await ask(scene) == (Expectation(at_least=3, silent=silent), Learned())
 
 
 def asks_for_a_scale(request: Request) -> bool:

@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import pytest
 
+from intact.budget.pub.kept_pods import GONE_FOR
 from intact.kube.transport import Request
+from intact.model.pub import PodUnavailableBudget
 from tests.support.objects import PODS, Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import (
@@ -162,7 +165,7 @@ async def test_a_label_that_changes_moves_a_pod_from_budget_to_budget() -> None:
         await scene.budget("for-b", select=B)
         await scene.settle()
         await scene.update("a0", {"metadata": {"labels": B}})
-        await scene.settle()
+        await scene.settle(GONE_FOR.total_seconds() + 3)
         assert scene.numbers("for-a") == (1, 1, 0, 1)
         assert scene.numbers("for-b") == (1, 3, 2, 3)
         assert [await scene.delete(name) for name in ("a0", "b0", "b1")] == [200, 429, 429]
@@ -224,6 +227,9 @@ async def test_pods_that_are_finished_do_not_count() -> None:
             PODS, {"status": {"phase": "Succeeded"}}, "p0", NS, subresource="status"
         )
         await scene.settle()
+        # As a pod that is gone, it is expected back for a while.
+        assert scene.numbers() == (0, 2, 2, 3)
+        await scene.settle(GONE_FOR.total_seconds())
         assert scene.numbers() == (1, 2, 1, 2)
 
 
@@ -303,3 +309,27 @@ async def test_many_budgets_in_many_orders_end_with_the_same_counts() -> None:
             assert scene.status(name).current_available == len(selected)
         owned = [one for one in listed if one["metadata"].get("ownerReferences")]
         assert scene.status("for-top").current_available == len(owned)
+
+
+@simulated
+async def test_the_largest_group_of_a_budget_that_is_not_stored_yet() -> None:
+    async with running() as scene:
+        top = await scene.workload(STATEFUL_SET, "top", 3, labels=A)
+        await scene.pods("x-0", "x-1", labels=A | {"shard": "x"})
+        await scene.pods("y-0", owner=top, labels=A | {"shard": "y"})
+        await scene.pods("no-shard", "none", "either", labels=A)
+        await scene.pods("b-0", "b-1", "b-2", labels=B | {"shard": "x"})
+        await scene.settle()
+
+        def largest(**covers: object) -> int:
+            spec = covers | {"podGroupPolicy": {"groupLabelKey": "shard"}}
+            body = {"metadata": {"name": "b"}, "spec": spec}
+            return scene.controller.index.largest_group(
+                msgspec.convert(body, PodUnavailableBudget), NS
+            )
+
+        assert largest(selector={"matchLabels": A}) == 2
+        target = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "top"}
+        assert largest(targetRef=target) == 1
+        assert largest(selector={"matchLabels": {"app": "none"}}) == 0
+        assert largest() == 0

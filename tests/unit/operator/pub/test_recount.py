@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from intact.budget.pub.kept_pods import GONE_FOR
 from intact.kube.transport import Request
 from intact.sandbox import Moment, Rule
 from tests.support.objects import PODS
@@ -194,11 +195,32 @@ class TestConditions:
             await scene.budget(podGroupPolicy=SHARDS | {"minReadyReplicas": 3})
             await scene.settle()
             assert scene.condition("MinReadyReplicasUnreachable") == "True"
-            assert scene.numbers() == (0, 0, 0, 1)
+            assert "until a group has the pods" in message(scene, "Working")
+            assert scene.numbers() == (1, 2, 1, 2)
+            await scene.set_ready("s-0", False)
+            await scene.settle()
+            [event] = await scene.events("MinReadyReplicasUnreachable")
+            assert event["involvedObject"]["kind"] == "PodUnavailableBudget"
+            assert "minReadyReplicas is 3, but no group has more than 2 pods" in event["message"]
+            await scene.set_ready("s-0")
             await scene.pods("s-2", labels=A | {"shard": "s"})
             await scene.settle()
             assert scene.condition("MinReadyReplicasUnreachable") == ""
             assert scene.numbers() == (1, 1, 0, 1)
+
+    @simulated
+    async def test_groups_that_are_too_small_beside_others_are_a_condition(self) -> None:
+        async with running() as scene:
+            for shard, pods in (("s", 2), ("t", 1)):
+                await scene.workload(STATEFUL_SET, shard, 2, pods=pods, labels=A | {"shard": shard})
+            await scene.budget(podGroupPolicy=SHARDS)
+            await scene.settle()
+            # It may still grow.
+            assert scene.condition("MinReadyReplicasUnreachable") == ""
+            await scene.scale(STATEFUL_SET, "t", 1)
+            await scene.settle()
+            assert message(scene, "MinReadyReplicasUnreachable").endswith("free to go: t")
+            assert scene.numbers() == (0, 1, 1, 2)
 
     @simulated
     async def test_a_budget_without_pods_has_no_condition_but_working(self) -> None:
@@ -239,7 +261,10 @@ async def test_a_pod_that_is_not_ready_does_not_count_as_available() -> None:
         # A pod without an owner is one more that should be there.
         assert scene.numbers() == (0, 3, 3, 4)
         await scene.client.delete(PODS, "late", NS)
+        await scene.finish("late")
         await scene.settle()
+        assert scene.numbers() == (0, 3, 3, 4)
+        await scene.settle(GONE_FOR.total_seconds())
         assert scene.numbers() == (1, 3, 2, 3)
 
 

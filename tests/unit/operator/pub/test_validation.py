@@ -15,9 +15,10 @@ from tests.unit.kube.simulated import simulated
 
 
 async def admit(
-    new: Json, *, old: Json | None = None, others: tuple[Json, ...] = ()
+    new: Json, *, old: Json | None = None, others: tuple[Json, ...] = (), largest_group: int = 0
 ) -> AdmissionResponse:
-    """The answer, while the namespace has these budgets already."""
+    """The answer, while the namespace has these budgets already, and groups of at most so many
+    pods."""
     store: Store[PodUnavailableBudget] = Store({"namespace": lambda pub: [pub.metadata.namespace]})
     for other in others:
         store.put(msgspec.convert(other, PodUnavailableBudget))
@@ -32,9 +33,10 @@ async def admit(
     api = MemoryApi()
     client = Client(api)
     watches = Workloads(client, Store())
-    return await PubValidation(store, Targets(client, watches)).review(
-        msgspec.Raw(msgspec.json.encode(request))
+    validation = PubValidation(
+        store, Targets(client, watches), lambda _budget, _namespace: largest_group
     )
+    return await validation.review(msgspec.Raw(msgspec.json.encode(request)))
 
 
 @simulated
@@ -95,3 +97,17 @@ async def test_a_new_budget_is_warned_of_what_is_wrong_and_no_error() -> None:
     assert "no pod can ever go" in never
     assert "did you mean intact.dev/enforcement?" in key
     assert "did you mean StatefulSet?" in kind
+
+
+@simulated
+async def test_a_need_that_no_group_reaches_is_a_warning_with_both_numbers() -> None:
+    new = budget(amount(1) | {"podGroupPolicy": {"groupLabelKey": "shard", "minReadyReplicas": 8}})
+    for old in (None, budget(amount(1))):
+        answer = await admit(new, old=old, largest_group=4)
+        assert answer.allowed
+        [warning] = answer.warnings
+        assert "minReadyReplicas is 8, but no group has more than 4 pods" in warning
+    # Without pods nothing is known; with enough of them nothing is wrong.
+    for largest in (0, 8):
+        assert not (await admit(new, largest_group=largest)).warnings
+    assert not (await admit(budget(amount(1)), largest_group=4)).warnings

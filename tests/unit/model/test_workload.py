@@ -1,0 +1,74 @@
+"""How many pods workloads want that have no scale."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from intact.model.workload import (
+    DaemonSet,
+    Job,
+    LeaderWorkerSet,
+    Workload,
+    pods_per_group,
+    stated_pods,
+)
+
+META = {"metadata": {"name": "w"}}
+
+
+def job(*conditions: str, succeeded: int = 0, **spec: Any) -> Job:
+    status = {
+        "succeeded": succeeded,
+        "conditions": [{"type": each, "status": "True"} for each in conditions],
+    }
+    return msgspec.convert({**META, "spec": spec, "status": status}, Job)
+
+
+JOBS: dict[str, tuple[Job, int | None]] = {
+    "one pod, if it does not say": (job(), 1),
+    "a work queue": (job(parallelism=3), 3),
+    "a work queue of which one pod has succeeded": (job(parallelism=3, succeeded=1), None),
+    "as many as may run at once": (job(parallelism=3, completions=9), 3),
+    "as many as are still to complete": (job(parallelism=3, completions=9, succeeded=7), 2),
+    "all have completed": (job(parallelism=3, completions=9, succeeded=9), 0),
+    "suspended": (job(parallelism=3, suspend=True), 0),
+    "paused by its parallelism": (job(parallelism=0, completions=3), 0),
+    "complete": (job("Complete", parallelism=3), 0),
+    "failed": (job("Failed", parallelism=3), 0),
+    "about to fail": (job("FailureTarget", parallelism=3), 0),
+    "in some other condition": (job("Odd", parallelism=3), 3),
+}
+
+
+@pytest.mark.parametrize(("workload", "pods"), JOBS.values(), ids=JOBS)
+def test_a_job_wants_its_parallelism_up_to_what_is_left(workload: Job, pods: int | None) -> None:
+    assert stated_pods(workload) == pods
+
+
+def test_a_condition_of_a_job_that_is_not_true_does_not_count() -> None:
+    status = {"conditions": [{"type": "Complete", "status": "False"}]}
+    assert stated_pods(msgspec.convert({**META, "status": status}, Job)) == 1
+
+
+def test_a_daemon_set_wants_what_its_controller_says_once_it_has_said_it() -> None:
+    wants = {"desiredNumberScheduled": 3, "observedGeneration": 1}
+    assert stated_pods(msgspec.convert({**META, "status": wants}, DaemonSet)) == 3
+    assert stated_pods(msgspec.convert(META, DaemonSet)) is None
+
+
+def test_other_workloads_do_not_say_it_here() -> None:
+    assert stated_pods(msgspec.convert({**META, "spec": {"replicas": 3}}, Workload)) is None
+
+
+@pytest.mark.parametrize(
+    ("template", "size"),
+    [({"size": 4}, 4), ({}, None), ({"size": "4"}, None), ({"size": 0}, None)],
+    ids=str,
+)
+def test_a_leader_worker_set_says_how_many_pods_a_group_has(
+    template: dict[str, object], size: int | None
+) -> None:
+    spec = {"replicas": 2, "leaderWorkerTemplate": template}
+    assert pods_per_group(msgspec.convert({**META, "spec": spec}, LeaderWorkerSet)) == size
+    assert pods_per_group(msgspec.convert({**META, "spec": spec}, Workload)) is None

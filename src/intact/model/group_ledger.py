@@ -33,6 +33,8 @@ class GroupLedger(View):
     available: int = 0
     desired: int = 0
     expected: int = 0
+    leaving: str = ""
+    """When the budget was closed because it is to stop counting groups."""
     seen: str = ""
     """The latest resource version of the pods that the last recount counted."""
     rules: str = ""

@@ -112,6 +112,8 @@ def problem_of(budget: PodDisruptionBudget, ledger: GroupLedger | None) -> Verdi
         or budget.status.observed_generation < budget.metadata.generation
     ):
         return still_processed(budget)
+    if ledger.leaving:
+        return still_processed(budget, "it is to stop counting groups")
     return None
 
 

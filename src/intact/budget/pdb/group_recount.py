@@ -16,7 +16,7 @@ groups, desiredHealthy is raised above currentHealthy while too few are availabl
 """  # noqa: E501
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
@@ -34,6 +34,8 @@ from intact.model.times import parse_time
 from intact.model.versions import is_at_least
 
 ALWAYS_ALLOW = "AlwaysAllow"
+LEAVING = timedelta(seconds=30)
+"""How long a budget stays closed for a change that takes its scope away, and does not come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def recount(
     """`before` is the stored ledger; an empty one if the budget has none of its own."""
     seen = str(counts.version)
     counted = counts.without(standing.recorded)
+    leaving = _still_leaving(before, now)
     if not groups_alike(budget, before):
         before = GroupLedger(
             pods={name: replace(record, group="") for name, record in before.pods.items()}
@@ -73,7 +76,7 @@ def recount(
     problems = check_settings(budget)
     desired = desired_healthy(budget.spec, groups.total)
     allowed = max(0, counted.available - desired)
-    closed = bool(problems or counts.undefined)
+    closed = bool(problems or counts.undefined or leaving)
     if closed or not groups.total or not _has_amount(budget.spec):
         allowed = 0
     proven = {*counts.reached, *(before.proven if before.rules == rules_of(budget) else ())}
@@ -95,6 +98,7 @@ def recount(
         available=counted.available,
         desired=desired,
         expected=groups.total,
+        leaving=leaving,
         seen=seen,
         rules=rules_of(budget),
     )
@@ -118,6 +122,15 @@ def recount(
     return Recounted(
         status, ledger, groups.forgotten, past_evictions(counts.evicted, standing.kept, now)
     )
+
+
+def _still_leaving(before: GroupLedger, now: datetime) -> str:
+    """When the budget was closed, if the change that it was closed for may still come."""
+    try:
+        since = parse_time(before.leaving)
+        return before.leaving if since - LEAVING <= now < since + LEAVING else ""
+    except (ValueError, TypeError, OverflowError):  # anyone may write to an annotation
+        return ""
 
 
 def _has_amount(spec: PdbSpec) -> bool:
@@ -176,7 +189,8 @@ def _fewest_pods(desired: int, counts: GroupCounts) -> int:
 
 def next_check(status: PdbStatus, ledger: GroupLedger, now: datetime) -> datetime | None:
     """When time alone ends something: an absent group, or an entry of disruptedPods."""
-    moments = [parse_time(since) + ABSENT for since in ledger.absent.values()]
+    moments = [parse_time(ledger.leaving) + LEAVING] if ledger.leaving else []
+    moments += [parse_time(since) + ABSENT for since in ledger.absent.values()]
     for at in status.disrupted_pods.values():
         moments += [parse_time(at) + SETTLED, parse_time(at) + DELETION_TIMEOUT]
     return min((moment for moment in moments if moment > now), default=None)

@@ -29,6 +29,7 @@ from intact.operator.pdb.give_back import GiveBack, is_left_over
 from intact.operator.pdb.group_recount import GroupRecount
 from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import PdbIndex
+from intact.operator.pdb.leaving import Leaving
 from intact.operator.pdb.other_writers import OtherWriters
 from intact.operator.pdb.redefinitions import Redefinitions
 from intact.operator.pdb.stale_targets import StaleTargets
@@ -91,7 +92,9 @@ class PdbController:
             is_doubtful=self._is_doubtful,
             observe=observe,
         )
-        self.validation = PdbValidation(self._watches.pods.store, self.sources, now=now)
+        self.validation = PdbValidation(
+            self._watches.pods.store, self.sources, Leaving(client, now=now), now=now
+        )
         self.group_writer = StatusWriter(
             client, self.index, self.recounts, leads=leads, field_manager=GROUPS_MANAGER
         )

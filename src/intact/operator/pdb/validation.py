@@ -1,5 +1,5 @@
-"""The admission of PodDisruptionBudgets: it refuses bad settings of budgets that count groups, and
-warns of what a budget's author would not expect."""
+"""The admission of PodDisruptionBudgets: it refuses bad settings of budgets that count groups,
+closes those that stop counting groups, and warns of what a budget's author would not expect."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,12 +14,13 @@ from intact.budget.pdb.ineffective import ineffective
 from intact.budget.pdb.scope import counts_pods
 from intact.kube.resources import PDBS
 from intact.kube.store import Store
-from intact.model.admission import AdmissionResponse, read_request
+from intact.model.admission import NULL, AdmissionResponse, read_request
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import selector_of
+from intact.operator.pdb.leaving import Leaving
 from intact.operator.webhook.responses import ALLOWED, invalid
 
 _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
@@ -27,10 +28,16 @@ _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
 
 class PdbValidation:
     def __init__(
-        self, pods: Store[Pod], sources: GroupSources, *, now: Callable[[], datetime]
+        self,
+        pods: Store[Pod],
+        sources: GroupSources,
+        leaving: Leaving,
+        *,
+        now: Callable[[], datetime],
     ) -> None:
         self._pods = pods
         self._sources = sources
+        self._leaving = leaving
         self._now = now
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
@@ -42,6 +49,10 @@ class PdbValidation:
             if errors := check_settings(budget):
                 return invalid(PDBS, request.name or budget.metadata.name, errors)
             warnings += self._doubts(budget, request.namespace)
+        elif request.old_object != NULL and not request.dry_run:
+            old = _BUDGET.decode(request.old_object)
+            if denial := await self._leaving.close(old, budget):
+                return denial
         return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
 
     def _doubts(self, budget: PodDisruptionBudget, namespace: str) -> list[str]:

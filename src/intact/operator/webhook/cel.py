@@ -120,7 +120,16 @@ COUNTED_GROUPS = {
     "expression": f"{_in_groups('object')} || {_in_groups('oldObject')}",
 }
 """A status write stores labels too: one that takes the label away is not stored past the gate."""
-NOT_LABELLED = {"name": "budget-has-no-scope", "expression": f"!({_LABELLED})"}
+STOPS_COUNTING_GROUPS = {
+    "name": "budget-stops-counting-groups",
+    "expression": f"{_in_groups('oldObject')} && !{_in_groups('object')}",
+}
+NOT_LABELLED = {
+    "name": "budget-has-no-scope",
+    "expression": (
+        f"!({_LABELLED}) && (request.operation == 'CREATE' || !{_in_groups('oldObject')})"
+    ),
+}
 
 
 def _any_key(field: str) -> str:

@@ -158,6 +158,19 @@ def validating_configuration(
                 ),
                 "failurePolicy": "Ignore",
             },
+            {
+                # Without the label Intact has no say: it must go while Intact is down, too.
+                **webhook(
+                    "leaving.pdbs.intact.dev",
+                    VALIDATE_PDB_PATH,
+                    _rule(PDBS.group, PDBS.version, PDBS.plural, "UPDATE"),
+                    cel.STAYS,
+                    cel.STOPS_COUNTING_GROUPS,
+                ),
+                "objectSelector": IN_GROUPS,
+                "failurePolicy": "Ignore",
+                "sideEffects": "NoneOnDryRun",
+            },
             webhook(
                 "groups.intact.dev",
                 VALIDATE_RBG_PATH,

@@ -246,6 +246,9 @@ def test_a_budget_that_was_not_counted_as_it_is_now_denies() -> None:
         verdict = problem_of(bad, ledger)
         assert verdict is not None
         assert (verdict.allowed, verdict.reason) == (False, Reason.NOT_PROCESSED)
+    verdict = problem_of(budget, msgspec.structs.replace(good, leaving=TIME))
+    assert verdict is not None
+    assert "it is to stop counting groups" in verdict.message
     broken = a_budget(2, status=STATUS, expected_replicas="x")
     verdict = problem_of(broken, good)
     assert verdict is not None

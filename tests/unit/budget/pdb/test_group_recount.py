@@ -279,3 +279,17 @@ def test_the_pods_of_the_largest_allowed_groups_may_go() -> None:
     spec = PdbSpec()
     assert may_go(spec, GroupLedger(needs={3: 2}, allowed=1)) == 3
     assert may_go(spec, GroupLedger(needs={3: 2, 5: 1}, allowed=2)) == 5 + 3
+
+
+def test_a_budget_that_is_to_stop_counting_groups_stays_closed_for_a_moment() -> None:
+    budget = a_budget(0)
+    closed = GroupLedger(leaving=at(0), rules=rules_of(budget))
+    for seconds, pods in ((0, 0), (29, 0), (30, 2 + 9), (-31, 2 + 9)):
+        now = NOW + timedelta(seconds=seconds)
+        found = counted(budget, FOUR, KNOWN, before=closed, now=now)
+        assert (found.status.disruptions_allowed, bool(found.ledger.leaving)) == (pods, not pods)
+        assert (found.ledger.allowed > 0) == (pods > 0)
+        if not pods:
+            assert next_check(found.status, found.ledger, now) == NOW + timedelta(seconds=30)
+    bad = GroupLedger(leaving="soon", rules=rules_of(budget))
+    assert counted(budget, FOUR, KNOWN, before=bad).ledger.leaving == ""

@@ -29,6 +29,7 @@ PATHS = {
     "budgets.intact.dev": "/validate/pub",
     "pdbs.intact.dev": "/validate/pdb",
     "settings.pdbs.intact.dev": "/validate/pdb",
+    "leaving.pdbs.intact.dev": "/validate/pdb",
     "groups.intact.dev": "/validate/rbg",
     "status.pdbs.intact.dev": "/gate/pdb-status",
     "status.scoped.pdbs.intact.dev": "/gate/pdb-status",
@@ -101,7 +102,8 @@ def test_only_labelled_namespaces_are_gated_and_some_never() -> None:
     for webhook in body["webhooks"]:
         gates = ".gate." in webhook["name"]
         assert webhook["namespaceSelector"] == (expected if gates else {})
-        assert webhook["sideEffects"] == ("NoneOnDryRun" if gates else "None")
+        writes = gates or webhook["name"] == "leaving.pdbs.intact.dev"
+        assert webhook["sideEffects"] == ("NoneOnDryRun" if writes else "None")
     mutating = mutating_configuration(INSIDE, BUNDLE, ["intact-system"])["webhooks"]
     for webhook in mutating:
         pins = webhook["name"] == "evictions.pin.intact.dev"
@@ -110,11 +112,13 @@ def test_only_labelled_namespaces_are_gated_and_some_never() -> None:
 
 @pytest.mark.parametrize("name", PATHS)
 def test_a_webhook_that_does_not_answer_refuses(name: str) -> None:
-    only_warns = name == "settings.pdbs.intact.dev"
-    assert webhooks()[name]["failurePolicy"] == ("Ignore" if only_warns else "Fail")
+    ignored = name in ("settings.pdbs.intact.dev", "leaving.pdbs.intact.dev")
+    assert webhooks()[name]["failurePolicy"] == ("Ignore" if ignored else "Fail")
 
 
-@pytest.mark.parametrize("name", ["pdbs.intact.dev", "status.pdbs.intact.dev"])
+@pytest.mark.parametrize(
+    "name", ["pdbs.intact.dev", "leaving.pdbs.intact.dev", "status.pdbs.intact.dev"]
+)
 def test_pdbs_without_the_label_never_reach_us(name: str) -> None:
     expressions = webhooks()[name]["objectSelector"]["matchExpressions"]
     assert expressions[0] == {"key": "intact.dev/budget-scope", "operator": "Exists"}

@@ -1,0 +1,64 @@
+"""Closes a PodDisruptionBudget before it stops counting groups.
+
+In a budget that counts groups, `disruptionsAllowed` is the pods of whole groups, and the gate picks
+which pods go. Without the label the same number would let any pods go until the controller that
+counts pods has counted. So the label goes only from a budget whose number is 0: where it is not,
+Intact stores 0 first. That gives the budget a new version, so that the API server does not store
+the user's change as it is: it applies a patch once more to the new version and asks again; to
+another client it answers 409, and the client tries again.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from intact.budget.pdb.annotations import annotations_of, ledger_of
+from intact.budget.pdb.group_settings import rules_of
+from intact.budget.pdb.scope import counts_pods
+from intact.kube.client import Client
+from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.resources import PDBS
+from intact.kube.store import key_of
+from intact.model.admission import AdmissionResponse
+from intact.model.pdb import PodDisruptionBudget
+from intact.model.times import timestamp
+from intact.operator.pdb.status import status_patch
+from intact.operator.pdb.status_writer import GROUPS_MANAGER
+from intact.operator.webhook.responses import denied
+
+
+class Leaving:
+    def __init__(self, client: Client, *, now: Callable[[], datetime]) -> None:
+        self._client = client
+        self._now = now
+
+    async def close(
+        self, old: PodDisruptionBudget, new: PodDisruptionBudget
+    ) -> AdmissionResponse | None:
+        """None if the change may be stored, or the API server finds out that it must ask again."""
+        if counts_pods(old) or not counts_pods(new) or not old.status.disruptions_allowed:
+            return None
+        # The rules name the budget that the ledger belongs to, also where it was not counted yet.
+        ledger = msgspec.structs.replace(
+            ledger_of(old), allowed=0, leaving=timestamp(self._now()), rules=rules_of(old)
+        )
+        status = msgspec.structs.replace(old.status, disruptions_allowed=0)
+        namespace, name = key_of(old)
+        try:
+            await self._client.patch(
+                PDBS,
+                status_patch(old, status, annotations_of(ledger)),
+                name,
+                namespace,
+                subresource="status",
+                field_manager=GROUPS_MANAGER,
+            )
+        except (Conflict, NotFound):
+            return None  # the change is made from a version that is not stored any more
+        except KubeError as error:
+            return denied(
+                f"The disruption budget {name} cannot stop counting groups now: its "
+                f"disruptionsAllowed must be 0 first, and that cannot be stored: {error}"
+            )
+        return None

@@ -1,0 +1,117 @@
+"""A budget stops counting groups only from a version that lets nothing go."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from intact.budget.pdb.annotations import ledger_of
+from intact.budget.pdb.scope import SCOPE_LABEL
+from intact.kube.errors import Conflict
+from intact.operator.webhook.configuration import IN_GROUPS
+from intact.sandbox import Rule
+from tests.support.objects import Json
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pdb.group_scene import Groups, holding
+from tests.unit.operator.pdb.scene import BUDGETS, PdbScene
+from tests.unit.operator.pub.scene import NS
+
+
+class Watching:
+    """Admits changes of budgets, and notes from which numbers the label went."""
+
+    def __init__(self, scene: PdbScene) -> None:
+        self.scene = scene
+        self.asked = 0
+        scene.api.admit(
+            "leaving",
+            self._review,
+            [Rule(("poddisruptionbudgets",), ("UPDATE",))],
+            object_selector=IN_GROUPS,
+            fail_open=True,
+        )
+
+    async def _review(self, request: Json) -> Json:
+        self.asked += 1
+        raw = msgspec.Raw(msgspec.json.encode(request))
+        answer = await self.scene.pdb_controller.validation.review(raw)
+        found: Json = msgspec.to_builtins(answer)
+        return found
+
+
+async def protected(scene: PdbScene, groups: Groups) -> None:
+    for name in ("red", "blue"):
+        await groups.group(name)
+    await groups.budget(maxUnavailable=1)
+    assert scene.counters()[0] == 2
+
+
+@pytest.mark.parametrize("value", [None, "Pod"])
+@simulated
+async def test_a_patch_that_ends_the_scope_is_stored_from_zero(value: str | None) -> None:
+    async with holding() as (scene, groups):
+        watching = Watching(scene)
+        await protected(scene, groups)
+        change = {"metadata": {"labels": {SCOPE_LABEL: value}}}
+        stored = await scene.client.patch(BUDGETS, change, "b", NS)
+        assert stored["status"]["disruptionsAllowed"] == 0
+        assert stored["metadata"].get("labels", {}).get(SCOPE_LABEL) == value
+        assert watching.asked == 2
+        await scene.settle()
+        assert scene.counters()[0] == 0  # until the controller that counts pods has counted
+
+
+@simulated
+async def test_a_put_is_told_to_read_again() -> None:
+    async with holding() as (scene, groups):
+        Watching(scene)
+        await protected(scene, groups)
+        with pytest.raises(Conflict):
+            await put_without_label(scene, expecting=2)
+        await scene.settle(5)  # no recount puts the number back
+        await put_without_label(scene, expecting=0)
+        assert scene.pdb_stored().metadata.labels == {}
+        assert scene.counters()[0] == 0
+
+
+async def put_without_label(scene: PdbScene, *, expecting: int) -> None:
+    body: Any = await scene.client.get(BUDGETS, "b", NS)
+    assert body["status"]["disruptionsAllowed"] == expecting
+    del body["metadata"]["labels"]
+    await scene.client.update(BUDGETS, body, "b", NS)
+
+
+@simulated
+async def test_a_change_that_is_not_made_opens_the_budget_again() -> None:
+    async with holding() as (scene, groups):
+        Watching(scene)
+        await protected(scene, groups)
+        version = scene.pdb_stored().metadata.resource_version
+        change = {"metadata": {"labels": {SCOPE_LABEL: None}, "resourceVersion": version}}
+        with pytest.raises(Conflict):
+            await scene.client.patch(BUDGETS, change, "b", NS)
+        assert ledger_of(scene.pdb_stored()).leaving
+        assert "it is to stop counting groups" in await closed(groups)
+        await scene.settle(31)
+        assert scene.counters()[0] == 2
+        assert await scene.evict("red-0") == 200
+
+
+async def closed(groups: Groups) -> str:
+    """What the gate says, past the check of the API server."""
+    gate = groups.scene.pdb_controller.status_gate
+    budget = groups.scene.pdb_stored()
+    verdict = await gate._decide(budget, budget)
+    assert not verdict.allowed
+    return verdict.message
+
+
+@simulated
+async def test_a_dry_run_writes_nothing() -> None:
+    async with holding() as (scene, groups):
+        Watching(scene)
+        await protected(scene, groups)
+        change = {"metadata": {"labels": {SCOPE_LABEL: None}}}
+        version = scene.pdb_stored().metadata.resource_version
+        await scene.client.patch(BUDGETS, change, "b", NS, dry_run=True)
+        assert scene.pdb_stored().metadata.resource_version == version

@@ -12,7 +12,7 @@ from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
-from intact.model.workload import Workload
+from intact.model.workload import StatefulSet, Workload
 
 T = TypeVar("T")
 _PLAIN = re.compile(r"[a-zA-Z0-9/._-]*")
@@ -71,7 +71,9 @@ REPLICATION_CONTROLLERS = Resource(
 )
 REPLICA_SETS = Resource(Workload, "apps", "v1", "replicasets", "ReplicaSet")
 DEPLOYMENTS = Resource(Workload, "apps", "v1", "deployments", "Deployment")
-STATEFUL_SETS = Resource(Workload, "apps", "v1", "statefulsets", "StatefulSet")
+STATEFUL_SETS: Resource[Workload] = Resource(
+    StatefulSet, "apps", "v1", "statefulsets", "StatefulSet"
+)
 PDBS = Resource(PodDisruptionBudget, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PUBS = Resource(
     PodUnavailableBudget,

@@ -71,6 +71,9 @@ class Ledger(View):
     """Available pods above the need, by group; only groups that have any."""
     released: list[str] = []
     """UIDs of owners that want no pods any more: the pods of these owners are free to go."""
+    scaled_in: dict[str, tuple[int, int]] = {}
+    """By UID, StatefulSets that still have pods which they do not want any more, with the first
+    ordinal that they want and the first one after: all other pods are free to go."""
     seen: str = ""
     """The resource version of the pods that the last recount looked at."""
     reached: bool = False

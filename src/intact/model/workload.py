@@ -37,6 +37,18 @@ class Workload(View):
     spec: WorkloadSpec = WorkloadSpec()
 
 
+class Ordinals(View):
+    start: int = 0
+
+
+class StatefulSetSpec(WorkloadSpec):
+    ordinals: Ordinals = Ordinals()
+
+
+class StatefulSet(Workload):
+    spec: StatefulSetSpec = StatefulSetSpec()
+
+
 class DaemonSetStatus(View):
     observed_generation: int = 0
     desired_number_scheduled: int = 0
@@ -80,6 +92,8 @@ class LeaderWorkerSet(Workload):
     spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
 
 
+_MOST_DIGITS = 10
+"""Of an ordinal."""
 _ENDED = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"})
 """Conditions of a Job that is over, or whose controller ends what is left of it."""
 
@@ -117,3 +131,19 @@ def pods_per_group(workload: Workload) -> int | None:
         return None
     size = workload.spec.leader_worker_template.size
     return size if isinstance(size, int) and size > 0 else None
+
+
+def wanted_ordinals(workload: Workload | None) -> range | None:
+    """The ordinals that a StatefulSet wants pods of; None if it wants none, or is another kind."""
+    if not isinstance(workload, StatefulSet):
+        return None
+    start, replicas = workload.spec.ordinals.start, workload.spec.replicas
+    return range(start, start + (1 if replicas is None else replicas)) or None
+
+
+def ordinal_of(pod: str, stateful_set: str) -> int | None:
+    """From the name of a StatefulSet's pod."""
+    text = pod.removeprefix(f"{stateful_set}-")
+    if text == pod or not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
+        return None
+    return int(text)

@@ -16,6 +16,7 @@ from tests.cluster.pub.test_counting import (
 )
 from tests.support.namespace_under_test import (
     TERMINATION_DELAY,
+    UNREADY,
     NamespaceUnderTest,
     eventually,
 )
@@ -151,3 +152,25 @@ async def test_a_total_that_no_scale_states_does_not_shrink_with_what_was_admitt
         "the pods of the Job to go",
         lambda left: not any(one.startswith("batch-") for one in left),
     )
+
+
+async def test_what_a_scale_no_longer_wants_is_released_in_groups(ns: NamespaceUnderTest) -> None:
+    body = stateful(workload("llm", 6))
+    body["spec"]["template"]["metadata"]["annotations"][TERMINATION_DELAY] = "500ms"
+    await ns.create(STATEFUL_SETS, body)
+    for number, name in enumerate(await ns.running(6)):
+        await ns.change(name, {"metadata": {"labels": {"shard": f"s{number // 2}"}}})
+    spec = selecting("llm", maxUnavailable=0, podGroupPolicy=sharded(2))
+    await ns.budget(spec, total_replicas=3, current_available=3, unavailable_allowed=0)
+    code, said = await ns.kubectl("scale", "statefulset", "llm", "--replicas=4")
+    assert code == 0, said
+    await ns.until("four pods", lambda pods: len(pods) == 4, within=20)
+    await ns.counted(total_replicas=2, current_available=2, unavailable_allowed=0)
+    assert (await ns.delete("llm-3")).code == 429
+    # The same while another group is broken, under a budget that this has spent.
+    await ns.client.patch(PUBS, {"spec": {"maxUnavailable": 1}}, "budget", ns.name)
+    await ns.annotate("llm-0", {UNREADY: "true"})
+    await ns.counted(total_replicas=2, current_available=1, unavailable_allowed=0)
+    code, said = await ns.kubectl("scale", "statefulset", "llm", "--replicas=2")
+    assert code == 0, said
+    await ns.until("two pods", lambda pods: set(pods) == {"llm-0", "llm-1"}, within=20)

@@ -9,9 +9,12 @@ from intact.model.workload import (
     DaemonSet,
     Job,
     LeaderWorkerSet,
+    StatefulSet,
     Workload,
+    ordinal_of,
     pods_per_group,
     stated_pods,
+    wanted_ordinals,
 )
 
 META = {"metadata": {"name": "w"}}
@@ -72,3 +75,33 @@ def test_a_leader_worker_set_says_how_many_pods_a_group_has(
     spec = {"replicas": 2, "leaderWorkerTemplate": template}
     assert pods_per_group(msgspec.convert({**META, "spec": spec}, LeaderWorkerSet)) == size
     assert pods_per_group(msgspec.convert({**META, "spec": spec}, Workload)) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ({"replicas": 3}, range(3)),
+        ({}, range(1)),
+        ({"replicas": 3, "ordinals": {"start": 1}}, range(1, 4)),
+        ({"replicas": 0}, None),
+    ],
+    ids=str,
+)
+def test_a_stateful_set_says_which_ordinals_it_wants(
+    spec: dict[str, object], wanted: range | None
+) -> None:
+    assert wanted_ordinals(msgspec.convert({**META, "spec": spec}, StatefulSet)) == wanted
+    assert wanted_ordinals(msgspec.convert({**META, "spec": spec}, Workload)) is None
+    assert wanted_ordinals(None) is None
+
+
+@pytest.mark.parametrize(
+    ("pod", "ordinal"),
+    [("db-0", 0), ("db-12", 12), ("db-x", None), ("db", None), ("other-1", None), ("db-٣", None)],
+)
+def test_the_name_of_a_stateful_sets_pod_has_its_ordinal(pod: str, ordinal: int | None) -> None:
+    assert ordinal_of(pod, "db") == ordinal
+
+
+def test_an_ordinal_has_no_more_digits_than_a_number_of_replicas() -> None:
+    assert ordinal_of("db-" + "9" * 5000, "db") is None

@@ -10,7 +10,7 @@ Two rules:
 |---|---|
 | not ready, terminating, finished | free |
 | already in the ledger (same UID) | free, nothing written while its record stands |
-| of an owner that wants no pods any more | free, recorded |
+| of an owner that wants no pods any more, or not this one after a scale-in | free, recorded |
 | in a group that is already unavailable | free, recorded |
 | in a group with surplus (available pods > need) | free, recorded, surplus - 1 |
 | any other | 1 unit, recorded; no unit left: denied |
@@ -35,6 +35,7 @@ from intact.model.listing import listed
 from intact.model.pub import (
     UNREADABLE,
     ContainerMark,
+    Ledger,
     PodUnavailableBudget,
     PubStatus,
 )
@@ -69,6 +70,9 @@ class Subject:
     """None if the budget counts pods, or the pod has no group."""
     owners: tuple[str, ...] = ()
     """UIDs of the owners above it, nearest first."""
+    unwanted: tuple[str, int] | None = None
+    """The UID of the StatefulSet that, as far as the gate knows, no longer wants it or a pod that
+    it hangs on, and the ordinal of that pod."""
     containers: dict[str, ContainerMark] | None = None
     as_of: str | None = None
     """The pod version that the last recount had seen when the gate read the pod; None if the
@@ -109,8 +113,9 @@ def decide(
         return Decision(True, Reason.RECORDED, status=written)
     if not status.ledger.reached:  # no group has as many pods as it needs: each pod is a unit
         pod = replace(pod, group=None)
-    if any(owner in status.ledger.released for owner in pod.owners):
-        return Decision(True, Reason.RELEASED, status=_recorded(status, pod, operation, now))
+    if _is_released(status.ledger, pod):
+        gone = replace(pod, group=None)  # its group is not expected back for its sake
+        return Decision(True, Reason.RELEASED, status=_recorded(status, gone, operation, now))
     if not pod.available:
         return _not_available(budget, pod, operation, now)
     if in_group := _free_in_group(status, pod, operation, now, live_available == live_without):
@@ -119,6 +124,17 @@ def decide(
         return denial
     spent = _spent(status, pod.group)
     return Decision(True, Reason.BUDGET, status=_recorded(spent, pod, operation, now))
+
+
+def _is_released(ledger: Ledger, pod: Subject) -> bool:
+    """Whether the scale of an owner has no place for the pod any more. The last recount and the
+    gate must agree: either may know an older scale."""
+    if any(owner in ledger.released for owner in pod.owners):
+        return True
+    if pod.unwanted is None or pod.unwanted[0] not in ledger.scaled_in:
+        return False
+    first, after = ledger.scaled_in[pod.unwanted[0]]
+    return not first <= pod.unwanted[1] < after
 
 
 def _not_available(

@@ -9,7 +9,7 @@ Two rules:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import msgspec
@@ -48,6 +48,9 @@ class Expectation:
     """UIDs of owners that do not say how many pods they want; an empty one stands for no owner."""
     released: tuple[str, ...] = ()
     """UIDs of owners that want no pods any more."""
+    scaled_in: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """StatefulSets that have pods with other ordinals than they want, by UID: the first ordinal
+    that they want, and the first one after."""
     missing: bool = False
     """Some owner has fewer pods than it wants."""
     problem: str = ""
@@ -164,6 +167,7 @@ def recount(
     ledger = Ledger(
         pods=dict(records),
         released=list(expectation.released),
+        scaled_in=dict(expectation.scaled_in),
         seen=seen,
         reached=reached,
         kept=kept,

@@ -7,7 +7,7 @@ from intact.kube.client import Client
 from intact.kube.errors import Forbidden, KubeError, NotFound
 from intact.model.meta import api_group
 from intact.model.pod_state import is_terminating
-from intact.model.workload import Workload, pods_per_group, stated_pods
+from intact.model.workload import Workload, pods_per_group, stated_pods, wanted_ordinals
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.watch.kinds import GroupKind, scales_in_groups
 from intact.operator.watch.owners import Workloads
@@ -71,10 +71,19 @@ class ExpectedUnits:
             pods=tally.pods,
             silent=tuple(tally.silent),
             released=tuple(tally.released),
+            scaled_in=self._scaled_in(entry),
             missing=tally.missing,
             problem=problem if entry.settings.total is None else "",
         )
         return expectation, Learned(tuple(tally.gone), tuple(tally.idle), tuple(tally.busy))
+
+    def _scaled_in(self, entry: PubEntry) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        for uid in dict.fromkeys(entry.unwanted.values()):
+            known = self._workloads.by_uid(uid)
+            if known and (wanted := wanted_ordinals(known[1])):
+                found[uid] = (wanted.start, wanted.stop)
+        return found
 
     def _owners(self, entry: PubEntry) -> list[str]:
         owners = self._index.owner_uids(entry)

@@ -35,7 +35,7 @@ from intact.operator.pub.commits import Commits
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.pub.status import settings_now
-from intact.operator.watch.owners import Chain, Workloads
+from intact.operator.watch.owners import Chain, Unwanted, Workloads
 from intact.operator.webhook import probe
 from intact.operator.webhook.denials import Denial, Denials
 from intact.operator.webhook.responses import ALLOWED, PROBED, denied
@@ -182,8 +182,9 @@ class Gate:
     async def _claims(self, asked: Asked) -> list[Claim]:
         """One claim for each budget that covers the pod and protects it from this operation."""
         chain = await self._chain(asked.pod)
+        unwanted = self._workloads.unwanted(asked.pod, chain)
         return [
-            Claim(entry, _subject(asked, entry, chain), entry.settings.enforcement)
+            Claim(entry, _subject(asked, entry, chain, unwanted), entry.settings.enforcement)
             for entry in self._index.covering(asked.pod, chain)
             if _protects(entry.settings, asked)
             or _protects(await settings_now(self._client, entry), asked)
@@ -274,7 +275,7 @@ def _understand(request: AdmissionRequest, pod: Pod) -> Asked | None:
     return replace(asked, containers=marks)
 
 
-def _subject(asked: Asked, entry: PubEntry, chain: Chain) -> Subject:
+def _subject(asked: Asked, entry: PubEntry, chain: Chain, unwanted: Unwanted | None) -> Subject:
     pod = asked.pod
     key = entry.group_key
     return Subject(
@@ -285,6 +286,7 @@ def _subject(asked: Asked, entry: PubEntry, chain: Chain) -> Subject:
         ended=is_gone(pod),
         group=pod.metadata.labels.get(key) if key is not None else None,
         owners=tuple(owner.uid for owner in chain.owners),
+        unwanted=unwanted,
         containers=asked.containers,
     )
 

@@ -19,7 +19,7 @@ from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
 from intact.model.pod_state import Owned, controller_of, is_finished, is_gone, is_terminating
 from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
-from intact.model.workload import Workload, stated_pods
+from intact.model.workload import Workload, stated_pods, wanted_ordinals
 from intact.operator.pub.write_turns import Turn
 from intact.operator.watch.kinds import GroupKind, scales_in_groups
 from intact.operator.watch.membership import BudgetEntry, Membership
@@ -38,6 +38,9 @@ class PubEntry(BudgetEntry[PodUnavailableBudget]):
     """Workloads whose pods it will select, also while there are none."""
     unlabelled: dict[str, str] = field(default_factory=dict)
     """Pods without the group label: names by UID."""
+    unwanted: dict[str, str] = field(default_factory=dict)
+    """Pods that the scale of a StatefulSet no longer wants: its UID by theirs. They do not count.
+    """
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while this process decides and stores: its gate and its recount need not collide."""
     turn: Turn = field(default_factory=Turn)
@@ -103,6 +106,11 @@ class PubIndex(Membership[PubEntry]):
 
     def _put(self, entry: PubEntry, pod: Pod, chain: Chain) -> None:
         uid = pod.metadata.uid
+        if unwanted := self._workloads.unwanted(pod, chain):
+            self._remove(entry, uid)
+            entry.unwanted[uid] = unwanted.owner
+            return
+        entry.unwanted.pop(uid, None)
         owner = self.scale_owner(entry, chain)
         if owner is not None and owner.uid not in self._owners:
             self._owners[owner.uid] = owner
@@ -127,6 +135,7 @@ class PubIndex(Membership[PubEntry]):
 
     def _remove(self, entry: PubEntry, uid: str) -> None:
         entry.unlabelled.pop(uid, None)
+        entry.unwanted.pop(uid, None)
         entry.counts.remove(uid)
         self.on_dirty(entry.key)
 
@@ -312,7 +321,7 @@ class PubIndex(Membership[PubEntry]):
         if not self.has_budgets(namespace):
             return
         moved = old is None or new is None or _owners(old) != _owners(new)
-        if moved:
+        if moved or wanted_ordinals(old) != wanted_ordinals(new):
             self._recount_owned(uid)
         for key in self.budgets_in(namespace):
             entry = self.entries[key]

@@ -16,10 +16,11 @@ from intact.kube.store import Store
 from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_among, controller_of, is_terminating
-from intact.model.workload import Workload
+from intact.model.workload import Workload, ordinal_of, wanted_ordinals
 from intact.operator.watch.kinds import BUILT_IN, POD, UNSCALED, FollowedKinds, GroupKind
 from intact.operator.watch.scales import Scales
 
+_STATEFUL_SET: GroupKind = ("apps", "StatefulSet")
 MOST_LEVELS = 10
 """Of owners above a pod."""
 
@@ -59,6 +60,14 @@ class Chain:
     """False if an owner is not in its store (yet), so that more may stand above it."""
 
 
+class Unwanted(NamedTuple):
+    """A pod that its StatefulSet no longer wants, after a scale-in."""
+
+    owner: str
+    """UID of the StatefulSet."""
+    ordinal: int
+
+
 class Workloads(FollowedKinds):
     """The workloads of all followed kinds."""
 
@@ -89,6 +98,21 @@ class Workloads(FollowedKinds):
                 return Chain(tuple(owners), complete=self._is_end(owner))
             above = controller_among(found)
         return Chain(tuple(owners))
+
+    def unwanted(self, pod: Pod, chain: Chain) -> Unwanted | None:
+        """Whether the scale of a StatefulSet above a pod no longer wants it. With a leader pod, all
+        that hangs on it is not wanted any more."""
+        below = pod.metadata.name
+        for owner in chain.owners:
+            if owner.group_kind == _STATEFUL_SET and below:
+                found = self.find(_STATEFUL_SET, pod.metadata.namespace, owner.name)
+                ordinal = ordinal_of(below, owner.name)
+                wanted = wanted_ordinals(found)
+                is_it = found is not None and found.metadata.uid == owner.uid
+                if is_it and wanted and ordinal is not None and ordinal not in wanted:
+                    return Unwanted(owner.uid, ordinal)
+            below = owner.name if owner.group_kind == POD else ""
+        return None
 
     async def complete(self, pod: Pod) -> Chain:
         """The owners above a pod. Those that are not in a store (yet) are read from the API

@@ -169,10 +169,11 @@ class Scene:
         owner: Json | None = None,
         labels: dict[str, str] | None = None,
         pods: int = 0,
+        **spec: Any,
     ) -> Json:
         """A workload with some of its pods, ready."""
         template = {"metadata": {"labels": labels or {}}, "spec": {"containers": []}}
-        spec: Json = {"template": template}
+        spec["template"] = template
         if replicas is not None:
             spec["size" if resource is SHARD else "replicas"] = replicas
         made = await self.make(resource, name, owner=owner, spec=spec)

@@ -204,7 +204,9 @@ async def test_a_scale_that_changes_is_followed() -> None:
             assert scene.numbers() == (0, 3, 4, 5)
             await scene.scale(resource, "one", 2)
             await scene.settle()
-            assert scene.numbers() == (2, 3, 1, 2)
+            # Of a StatefulSet it is known which pod is not wanted any more.
+            known = resource is STATEFUL_SET
+            assert scene.numbers() == ((1, 2, 1, 2) if known else (2, 3, 1, 2))
 
 
 @simulated
@@ -432,6 +434,7 @@ class TestGroups:
             await scene.settle()
             # The fourth has no pod yet, and counts as unavailable.
             assert scene.numbers() == (0, 3, 3, 4)
+            await scene.scale(STATEFUL_SET, "top", 4)
             leaders = await scene.client.get(STATEFUL_SET, "top", NS)
             await lws_group(scene, leaders, 3)
             await scene.settle()
@@ -536,3 +539,80 @@ async def test_a_budget_of_a_workload_that_comes_later_is_counted_then() -> None
         await scene.settle()
         assert scene.numbers() == (1, 3, 2, 3)
         assert len(list(scene.api.objects(PODS.full_name, NS))) == 3
+
+
+class TestScaleIn:
+    """What the scale of a StatefulSet no longer wants is released, and nothing else."""
+
+    @pytest.mark.parametrize("need", [None, 2], ids=["pods", "groups"])
+    @simulated
+    async def test_pods_beyond_the_scale_are_free_and_no_stock(self, need: int | None) -> None:
+        async with running(controllers=2) as scene:
+            top = await scene.workload(STATEFUL_SET, "p", 6, ordinals={"start": 1})
+            for number in range(1, 7):
+                labels = A | {"shard": f"s{(number - 1) // 2}"}
+                await scene.pod(f"p-{number}", owner=top, labels=labels)
+            policy: Json = {"podGroupPolicy": SHARDS} if need else {}
+            await scene.budget(maxUnavailable=0, **policy)
+            await scene.settle()
+            units = 3 if need else 6
+            assert scene.numbers() == (0, units, units, units)
+            await scene.set_ready("p-1", False)  # another group is broken
+            await scene.scale(STATEFUL_SET, "p", 4)
+            await scene.settle()
+            units = 2 if need else 4
+            assert scene.numbers() == (0, units - 1, units, units)
+            assert [await scene.delete(f"p-{number}") for number in (3, 4)] == [429, 429]
+            assert [await scene.delete(f"p-{number}") for number in (6, 5)] == [200, 200]
+            await scene.settle()
+            assert scene.status().ledger.scaled_in != {}
+            for number in (5, 6):
+                await scene.finish(f"p-{number}")
+            await scene.settle()
+            assert scene.status().ledger.scaled_in == {}
+            assert scene.numbers() == (0, units - 1, units, units)
+
+    @simulated
+    async def test_a_scale_that_goes_back_up_holds_the_pods_again(self) -> None:
+        async with running(controllers=2) as scene:
+            top = await scene.workload(STATEFUL_SET, "p", 4)
+            for number in range(4):
+                await scene.pod(f"p-{number}", owner=top, labels=A | {"shard": f"s{number // 2}"})
+            await scene.budget(maxUnavailable=0, podGroupPolicy=SHARDS)
+            await scene.settle()
+            await scene.scale(STATEFUL_SET, "p", 2)
+            await scene.settle()
+            await scene.scale(STATEFUL_SET, "p", 4)
+            await scene.settle()
+            assert scene.numbers() == (0, 2, 2, 2)
+            assert await scene.delete("p-3") == 429
+
+    @simulated
+    async def test_a_gate_that_does_not_know_of_the_scale_in_holds_the_pods(self) -> None:
+        async with running(controllers=2) as scene:
+            await scene.workload(STATEFUL_SET, "p", 3, pods=3, labels=A)
+            await scene.budget(maxUnavailable=0)
+            await scene.settle()
+            known = scene.controllers[1].workloads
+            [before] = known.reflectors["apps", "StatefulSet"].store
+            await scene.scale(STATEFUL_SET, "p", 2)
+            await scene.settle()
+            known.reflectors["apps", "StatefulSet"].store.put(before)
+            answers = {await scene.delete("p-2", dry_run=True) for _ in range(4)}
+            assert answers == {200, 429}
+
+    @simulated
+    async def test_a_group_of_a_leader_worker_set_goes_with_its_leader(self) -> None:
+        async with running() as scene:
+            await lws(scene, groups=3)
+            await scene.budget(maxUnavailable=0, podGroupPolicy=GROUPS)
+            await scene.settle()
+            await scene.set_ready("top-0", False)
+            # Its controller scales the StatefulSet of the leaders.
+            await scene.scale(LWS, "top", 2)
+            await scene.scale(STATEFUL_SET, "top", 2)
+            await scene.settle()
+            assert scene.numbers() == (0, 1, 2, 2)
+            assert [await scene.delete(name) for name in ("top-1", "top-1-1")] == [429, 429]
+            gone = [await scene.delete(name) for name in ("top-2", "top-2-1", "top-2-2")]
+            assert gone == [200] * 3

@@ -74,7 +74,7 @@ async def lws_group(scene: Scene, leaders: Json, group: int, size: int = 3) -> N
     labels = A | {"group": str(group)}
     leader = await scene.pod(f"top-{group}", owner=leaders, labels=labels)
     workers = await scene.workload(
-        STATEFUL_SET, f"top-{group}", size - 1, owner=leader, labels=labels
+        STATEFUL_SET, f"top-{group}", size - 1, owner=leader, labels=labels, ordinals={"start": 1}
     )
     for number in range(1, size):
         await scene.pod(f"top-{group}-{number}", owner=workers, labels=labels)

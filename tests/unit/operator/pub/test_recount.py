@@ -9,7 +9,7 @@ from intact.kube.transport import Request
 from intact.sandbox import Moment, Rule
 from tests.support.objects import PODS
 from tests.unit.kube.simulated import simulated
-from tests.unit.operator.pub.scene import BUDGETS, NS, STATEFUL_SET, Scene, running
+from tests.unit.operator.pub.scene import BUDGETS, NS, ROLLOUT, STATEFUL_SET, Scene, running
 from tests.unit.operator.pub.test_gate import deny, three, uid
 from tests.unit.operator.pub.test_index import A
 
@@ -272,7 +272,7 @@ async def test_a_pod_that_is_not_ready_does_not_count_as_available() -> None:
 async def test_surge_pods_may_go_beside_the_pods_that_may_be_missing() -> None:
     """More available than wanted: only what stays counts, so desired is never undercut."""
     async with running() as scene:
-        await scene.workload(STATEFUL_SET, "p", 4, pods=6, labels=A)
+        await scene.workload(ROLLOUT, "p", 4, pods=6, labels=A)
         await scene.budget()
         await scene.settle()
         assert scene.numbers() == (3, 6, 3, 4)

@@ -23,6 +23,7 @@ from intact.operator.metrics import Metrics
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.rbg.controller import RbgController
+from intact.operator.webhook.serving import Webhooks
 from intact.sandbox import MemoryApi
 from tests.support.examples import EXAMPLES, ROOT, covering_test, documents
 
@@ -79,6 +80,8 @@ async def metric_names() -> set[str]:
     metrics.show_rbg(
         RbgController(client, "me", now=lambda: datetime.now(UTC), leads=lambda: False)
     )
+    bind = ("127.0.0.1", 0)
+    metrics.show_webhooks(Webhooks(client, "default", {}, bind, None, pub.wait_synced))
     types = re.findall(OURS, metrics.render().decode(), re.MULTILINE)
     return {name for name in types if not name.endswith("_created")}
 

@@ -46,6 +46,11 @@ def main() -> None:
     help="The Service in front of the webhooks; without it they are registered by URL.",
 )
 @click.option(
+    "--webhook-client-ca",
+    metavar="FILE",
+    help="Answer only API servers that show a certificate of this CA.",
+)
+@click.option(
     "--controllers",
     metavar="LIST",
     default=",".join(DEFAULT_CONTROLLERS),
@@ -59,6 +64,7 @@ def run(
     install: bool,
     webhook_bind: str | None,
     webhook_service: str | None,
+    webhook_client_ca: str | None,
     controllers: str,
 ) -> None:
     """Run the operator until SIGTERM."""
@@ -71,6 +77,7 @@ def run(
         install=install,
         webhook_bind=webhook_bind,
         webhook_service=webhook_service,
+        webhook_client_ca=webhook_client_ca,
         controllers=controllers,
     )
 

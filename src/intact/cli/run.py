@@ -14,6 +14,7 @@ from intact.operator.event_loop import paced_loop
 from intact.operator.names import CONTROLLERS, WEBHOOK_PORT
 from intact.operator.run import Options
 from intact.operator.run import run as run_operator
+from intact.operator.webhook.client_ca import ClientCa
 
 ANY_HOST = "0.0.0.0"  # noqa: S104 - the kubelet and Prometheus ask from outside
 
@@ -26,6 +27,7 @@ def run(
     install: bool,
     webhook_bind: str | None,
     webhook_service: str | None,
+    webhook_client_ca: str | None,
     controllers: str,
 ) -> None:
     http = parse_bind(http_bind, "--http-bind")
@@ -41,7 +43,8 @@ def run(
     logs.set_up(log_format)
     try:
         config = kube_config.load(cluster.kubeconfig, cluster.context)
-        options = Options(config, http, webhook, service, chosen, install)
+        client_ca = ClientCa(webhook_client_ca) if webhook_client_ca else None
+        options = Options(config, http, webhook, service, client_ca, chosen, install)
         with asyncio.Runner(loop_factory=None if webhook else paced_loop) as runner:
             runner.run(run_operator(options))
     except* (ConfigError, StartError) as errors:

@@ -30,7 +30,9 @@ from intact.operator.pub.gate import Asked
 from intact.operator.pub.metrics import metrics_of_pubs
 from intact.operator.rbg.controller import RbgController
 from intact.operator.rbg.metrics import metrics_of_rbgs
+from intact.operator.webhook.metrics import metrics_of_webhooks
 from intact.operator.webhook.server import Handler
+from intact.operator.webhook.serving import Webhooks
 from intact.operator.workqueue_metrics import WorkqueueMetrics
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -79,6 +81,9 @@ class Metrics:
     def show_rbg(self, controller: RbgController) -> None:
         self._controllers.append(partial(metrics_of_rbgs, controller))
         self._queues.append(controller.queue)
+
+    def show_webhooks(self, webhooks: Webhooks) -> None:
+        self._controllers.append(partial(metrics_of_webhooks, webhooks))
 
     def observe_pub(
         self, asked: Asked, _entry: object, decision: Decision, mode: Enforcement

@@ -29,6 +29,7 @@ from intact.operator.pub.controller import PubController
 from intact.operator.rbg import validation as rbg_validation
 from intact.operator.rbg.controller import RbgController
 from intact.operator.watch.shared import Watches
+from intact.operator.webhook.client_ca import ClientCa
 from intact.operator.webhook.configuration import (
     GATE_PATH,
     PDB_STATUS_PATH,
@@ -57,6 +58,8 @@ class Options:
     """Where admission reviews are answered; None if they are not."""
     webhook_service: tuple[str, str] | None = None
     """Namespace and name of the Service in front of the webhooks."""
+    webhook_client_ca: ClientCa | None = None
+    """Only clients with a certificate of it may send reviews; None if that is not asked for."""
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
     install: bool = False
 
@@ -128,6 +131,8 @@ class Process:
             self._add_rbg()
         self.metrics.show_reflectors(self.reflectors)
         self.webhooks = self._make_webhooks(options)
+        if self.webhooks is not None:
+            self.metrics.show_webhooks(self.webhooks)
 
     def _add_pub(self) -> None:
         pub = PubController(
@@ -181,6 +186,7 @@ class Process:
             options.webhook_service,
             self._wait_synced,
             self._identity,
+            options.webhook_client_ca,
         )
 
     def _leads(self) -> bool:

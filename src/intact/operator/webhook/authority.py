@@ -5,6 +5,7 @@ signed by the newest that has been known for long enough to be trusted everywher
 talks to the cluster, and time is an argument.
 """
 
+import hashlib
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ _EXTENSIONS = {
     x509.AuthorityKeyIdentifier.oid,
 }
 """A CA with others, such as name constraints, may not be trusted for what it signs."""
+_TOKEN = b"the path of the webhooks of Intact\n"
 _PEM_KEY = re.compile(rb"-----BEGIN PRIVATE KEY-----.+?-----END PRIVATE KEY-----\n?", re.DOTALL)
 
 
@@ -51,6 +53,11 @@ class Certified:
     made: datetime
     expires: datetime
 
+    @property
+    def token(self) -> str:
+        """What only those know who may read the key. It tells nothing about the key."""
+        return hashlib.sha256(_TOKEN + self.key.strip()).hexdigest()[:32]
+
 
 @dataclass(frozen=True, slots=True)
 class Authority:
@@ -66,6 +73,11 @@ class Authority:
     @property
     def keys(self) -> bytes:
         return b"".join(ca.key for ca in self.cas)
+
+    @property
+    def tokens(self) -> list[str]:
+        """Those of all CAs."""
+        return [ca.token for ca in self.cas]
 
     def is_due(self, now: datetime) -> bool:
         """Whether it has to be renewed, or has to forget a CA that is no longer valid."""

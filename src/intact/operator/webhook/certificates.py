@@ -34,6 +34,7 @@ from intact.operator.webhook.authority import (
     new_authority,
     read_authority,
 )
+from intact.operator.webhook.client_ca import ClientCa
 
 log = logging.getLogger(__name__)
 
@@ -66,9 +67,12 @@ class Certificates:
         *,
         clock: Callable[[], datetime] = _utc_now,
         events: EventRecorder | None = None,
+        client_ca: ClientCa | None = None,
     ) -> None:
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._client_ca = client_ca
+        self._leaf: Certified | None = None
+        self.context = self._new_context()
+        """For the next connection: another one after the CA of the clients has changed."""
         self.error: str | None = None
         """Why the Secret could not be read or written; None while all is well."""
         self.replaced = 0
@@ -79,7 +83,6 @@ class Certificates:
         self._names = list(names)
         self._clock = clock
         self._authority: Authority | None = None
-        self._leaf: Certified | None = None
         self._signer: Certified | None = None
         self._listeners: list[Callable[[], None]] = []
 
@@ -88,6 +91,17 @@ class Certificates:
         """PEM. There is one after the first `refresh`."""
         assert self._authority is not None, "refresh comes first"
         return self._authority.bundle
+
+    @property
+    def tokens(self) -> list[str]:
+        """Those that are answered; none before the first `refresh`."""
+        return [] if self._authority is None else self._authority.tokens
+
+    @property
+    def token(self) -> str:
+        """The one that is registered: all processes know its CA."""
+        assert self._authority is not None, "refresh comes first"
+        return self._authority.signer(self._clock()).token
 
     @property
     def expires(self) -> datetime:
@@ -103,6 +117,9 @@ class Certificates:
         """Keeps everything valid until cancelled. What fails is retried at the next check."""
         while True:
             await asyncio.sleep(CHECK_EVERY)
+            if self._client_ca is not None and self._client_ca.reload():
+                self.context = self._new_context()
+                log.info("the CA of the webhooks' clients has changed")
             try:
                 await self.refresh()
             except KubeError as error:
@@ -176,6 +193,15 @@ class Certificates:
         if self._events is not None:
             reference = reference_to(SECRETS, secret.metadata)
             self._events.record(reference, "Warning", REPLACED, text)
+
+    def _new_context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if self._client_ca is not None:
+            self._client_ca.require(context)
+        if self._leaf is not None:
+            _load(context, self._leaf)
+        return context
 
     def _renew_leaf(self) -> None:
         authority = self._authority

@@ -62,9 +62,12 @@ class ServiceAddress:
     namespace: str
     name: str
     port: int = 443
+    prefix: str = ""
+    """Of all paths."""
 
     def client_config(self, path: str) -> Json:
-        service = {"namespace": self.namespace, "name": self.name, "port": self.port, "path": path}
+        whole = self.prefix + path
+        service = {"namespace": self.namespace, "name": self.name, "port": self.port, "path": whole}
         return {"service": service}
 
 
@@ -74,10 +77,12 @@ class UrlAddress:
 
     host: str
     port: int
+    prefix: str = ""
+    """Of all paths."""
 
     def client_config(self, path: str) -> Json:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return {"url": f"https://{host}:{self.port}{path}"}
+        return {"url": f"https://{host}:{self.port}{self.prefix}{path}"}
 
 
 Address = ServiceAddress | UrlAddress

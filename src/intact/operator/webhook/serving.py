@@ -3,13 +3,17 @@
 import asyncio
 import logging
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.events import EventRecorder
 from intact.kube.retry import Backoff
+from intact.operator.listening import Port
 from intact.operator.webhook.certificates import Certificates, service_names
+from intact.operator.webhook.client_ca import ClientCa
 from intact.operator.webhook.configuration import (
     MUTATING,
     Address,
@@ -18,12 +22,17 @@ from intact.operator.webhook.configuration import (
     mutating_configuration,
     validating_configuration,
 )
+from intact.operator.webhook.paths import SecretPaths
 from intact.operator.webhook.registration import Registration
 from intact.operator.webhook.server import Handler, serving_webhooks
 
 log = logging.getLogger(__name__)
 
 _BACKOFF = Backoff(first=0.2, most=30.0)
+
+PLAIN_FOR = 300.0
+"""Seconds for which a new leader keeps a registration without tokens: until the replicas of the
+version before are gone."""
 
 _ANY = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not listened on
 
@@ -38,6 +47,7 @@ class Webhooks:
         service: tuple[str, str] | None,
         wait_ready: Callable[[], Awaitable[None]],
         identity: str = "",
+        client_ca: ClientCa | None = None,
     ) -> None:
         """Nothing is answered before `wait_ready` returns."""
         self._events = EventRecorder(client, "intact", identity)
@@ -51,11 +61,19 @@ class Webhooks:
         )
         # Outside a cluster the operator has no pods of its own that it could lock out.
         self._exempt = () if service is None else (namespace,)
-        self.certificates = Certificates(client, namespace, names, events=self._events)
+        self.certificates = Certificates(
+            client, namespace, names, events=self._events, client_ca=client_ca
+        )
         self.registrations = [
             Registration(client, self._validating),
             Registration(client, self._mutating, MUTATING),
         ]
+        self._paths = SecretPaths(client, handlers, lambda: self.certificates.tokens)
+        self._plain_until = float("-inf")
+        """Until then the registration keeps paths without a token, which old replicas answer."""
+        self.refused: Counter[str] = Counter()
+        """Requests that were refused unread, by reason."""
+        self.port: Port | None = None
         self._serving = asyncio.Event()
         self._rng = random.Random()
         for registration in self.registrations:
@@ -63,11 +81,16 @@ class Webhooks:
 
     def _validating(self) -> dict[str, object]:
         bundle = self.certificates.ca_bundle
-        return validating_configuration(self._address, bundle, self._exempt, self._handlers)
+        return validating_configuration(self._addressed(), bundle, self._exempt, self._handlers)
 
     def _mutating(self) -> dict[str, object]:
         bundle = self.certificates.ca_bundle
-        return mutating_configuration(self._address, bundle, self._exempt, self._handlers)
+        return mutating_configuration(self._addressed(), bundle, self._exempt, self._handlers)
+
+    def _addressed(self) -> Address:
+        plain = asyncio.get_running_loop().time() < self._plain_until
+        prefix = "" if plain else f"/{self.certificates.token}"
+        return replace(self._address, prefix=prefix)
 
     def problem(self) -> str | None:
         """What is wrong; None while reviews are answered and the registration is as wanted."""
@@ -87,8 +110,14 @@ class Webhooks:
         await self._wait_ready()
         host, port = self._bind
         async with serving_webhooks(
-            self._handlers, host, port, self.certificates.context
+            self._handlers,
+            host,
+            port,
+            lambda: self.certificates.context,
+            route=self._paths.route,
+            refused=self.refused,
         ) as addresses:
+            self.port = addresses.port
             log.info("serving webhooks on %s", ", ".join(addresses))
             self._serving.set()
             await self.certificates.run()
@@ -108,6 +137,20 @@ class Webhooks:
     async def keep_registered(self) -> None:
         """What the leader does, until cancelled: keep the webhooks registered that it serves."""
         await self._serving.wait()
+        await self._stay_plain()
         async with asyncio.TaskGroup() as group:
             for registration in self.registrations:
                 group.create_task(registration.keep_registered())
+
+    async def _stay_plain(self) -> None:
+        """A registration without tokens is of a version before, whose replicas may still run."""
+        try:
+            plain = await self._paths.registered_without_tokens()
+        except KubeError:
+            return
+        if plain:
+            loop = asyncio.get_running_loop()
+            self._plain_until = loop.time() + PLAIN_FOR
+            log.info("the registered paths get their tokens in %g s", PLAIN_FOR)
+            for registration in self.registrations:
+                loop.call_later(PLAIN_FOR, registration.recheck)

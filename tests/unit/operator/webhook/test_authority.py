@@ -1,5 +1,6 @@
 """Which CAs an authority has, and which of them signs, over the years."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -84,6 +85,15 @@ def test_an_authority_is_read_as_it_was_written() -> None:
     authority, now = after_renewal()
     assert read_authority(authority.bundle, authority.keys) == authority
     assert read_authority(authority.bundle, authority.keys).signer(now) == authority.cas[1]
+
+
+def test_tokens_tell_cas_apart_and_outlive_the_secret() -> None:
+    authority, now = after_renewal()
+    new, old = authority.tokens
+    assert new != old
+    assert authority.signer(now).token == old
+    assert read_authority(authority.bundle, authority.keys).tokens == [new, old]
+    assert re.fullmatch("[0-9a-f]{32}", new), "the API server takes only DNS labels in paths"
 
 
 DATED = {"expired", "not yet valid"}

@@ -19,7 +19,9 @@ from intact.operator.webhook.configuration import (
     MUTATING,
     NAME,
     VALIDATING,
+    UrlAddress,
     WebhookConfiguration,
+    validating_configuration,
 )
 from intact.operator.webhook.serving import Webhooks
 from intact.sandbox import MemoryApi, Moment
@@ -85,7 +87,8 @@ async def test_a_review_is_answered_under_the_registered_authority(port: int) ->
         assert found is not None
         assert found.webhooks is not None
         config = found.webhooks[0]["clientConfig"]
-        assert config["url"] == f"https://{HOST}:{port}{GATE_PATH}"
+        token = webhooks.certificates.token
+        assert config["url"] == f"https://{HOST}:{port}/{token}{GATE_PATH}"
         context = ssl.create_default_context(cadata=base64.b64decode(config["caBundle"]).decode())
         connector = aiohttp.TCPConnector(ssl=context)
         async with (
@@ -93,7 +96,45 @@ async def test_a_review_is_answered_under_the_registered_authority(port: int) ->
             client.post(config["url"], data=review()) as answer,
         ):
             assert (await answer.json())["response"]["allowed"] is True
+            for path in (GATE_PATH, f"/{'0' * 32}{GATE_PATH}"):
+                url = f"https://{HOST}:{port}{path}"
+                async with client.post(url, data=review()) as refused:
+                    assert refused.status == 404
+        assert webhooks.refused == {"path": 2}
     assert (await Client(api).get(MUTATING, NAME)).webhooks == []  # none of its paths is served
+
+
+async def test_a_registration_of_the_version_before_gets_its_tokens_later(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until replicas of that version are gone: they know only paths without."""
+    monkeypatch.setattr("intact.operator.webhook.serving.PLAIN_FOR", 1.0)
+    api = MemoryApi()
+    old = validating_configuration(UrlAddress(HOST, port), b"old", (), {GATE_PATH})
+    await Client(api).create(VALIDATING, old)
+    seen: list[str] = []
+
+    async def has_token() -> bool:
+        found = await registered(api)
+        assert found is not None
+        assert found.webhooks is not None
+        config = found.webhooks[0]["clientConfig"]
+        bundle = base64.b64decode(config["caBundle"])
+        if bundle != b"old" and config["url"] not in seen:
+            context = ssl.create_default_context(cadata=bundle.decode())
+            async with (
+                aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as client,
+                client.post(config["url"], data=review()) as answer,
+            ):
+                assert answer.status == 200
+            seen.append(config["url"])
+        return len(seen) == 2
+
+    async with serving(api, port) as webhooks:
+        await until(has_token)
+        token = webhooks.certificates.token
+    base = f"https://{HOST}:{port}"
+    assert seen == [f"{base}{GATE_PATH}", f"{base}/{token}{GATE_PATH}"]
 
 
 async def test_nothing_is_answered_or_registered_before_it_is_ready(port: int) -> None:

@@ -39,8 +39,7 @@ async def test_operators_start_with_a_secret_of_another_kind_that_cannot_be_chan
 ) -> None:
     await ns.pods("a", labels=WEB)
     await ns.budget(NONE, total_replicas=1)
-    for operator in intact_cluster.operators:
-        operator.kill()
+    intact_cluster.stop()
     certificate, key = made(rsa.generate_private_key(65537, 2048))
     parts = {"ca.crt": certificate, "ca.key": key, "tls.crt": certificate, "tls.key": key}
     await ns.client.delete(SECRETS, SECRET, HOME)

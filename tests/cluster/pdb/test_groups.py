@@ -16,7 +16,7 @@ from tests.support.namespace_under_test import (
     eventually,
     groups_down,
 )
-from tests.support.objects import PDBS
+from tests.support.objects import PDBS, PODS, pod
 from tests.support.pdb_groups import (
     SCOPE,
     Groups,
@@ -202,6 +202,32 @@ async def test_annotations_set_the_group_label_key_the_need_and_the_total(
     await groups.counted(allowed=1, healthy=2, disruptions_allowed=2 + 2)
     await groups.annotate(**{"intact.dev/min-ready-replicas": "3"})
     await groups.counted(allowed=1, healthy=2, disruptions_allowed=3, desired_healthy=3)
+
+
+async def test_groups_that_are_not_selected_or_finished_are_not_expected(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    await groups.protected_red_and_blue()
+    await groups.edit(spec={"minAvailable": None, "maxUnavailable": 1})
+    found = await groups.counted(allowed=1, healthy=2)
+    assert replicas(found)["expectedReplicas"] == 2
+    # A group of the same template whose pods the budget does not select.
+    await groups.pod_group("green")
+    await groups.counted(allowed=0, healthy=2)
+    body = pod("green-0", node="node-2", labels={"app": "other"})
+    body["spec"]["schedulingGroup"] = {"podGroupName": "green"}
+    await ns.create(PODS, body)
+    found = await groups.counted(allowed=1, healthy=2)
+    assert replicas(found)["expectedReplicas"] == 2
+    # One that has done its work: its PodGroup stays.
+    await groups.pod_group("gold", need=1)
+    done = {"devcluster.intact.dev/complete-after": "1s"}
+    body = pod("gold-0", node="node-2", labels=groups.labels, annotations=done)
+    body["spec"] |= {"schedulingGroup": {"podGroupName": "gold"}, "restartPolicy": "Never"}
+    await ns.create(PODS, body)
+    found = await groups.counted(allowed=1, healthy=2, expected_pods=7)
+    assert replicas(found)["expectedReplicas"] == 2
+    assert condition(found, "BudgetConfigured")[:2] == ("True", "ValidConfig")
 
 
 BAD = [

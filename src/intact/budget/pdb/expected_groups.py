@@ -6,6 +6,9 @@
 | an object: PodGroups of one template, a LeaderWorkerSet, a scale | its number, even while none has a pod |
 | only pods | the groups that have pods, and the absent ones |
 
+Groups that the budget does not select, because all pods that they have are others, are not expected;
+nor are groups whose pods have all succeeded.
+
 An absent group has lost its last pod. It stays expected for two minutes, unless the controller of
 its pods is gone or wants no pods.
 """  # noqa: E501
@@ -20,6 +23,8 @@ from intact.budget.pdb.group_sources import (
     Family,
     Source,
     expected_of,
+    pod_groups_of,
+    reference_of,
     template_of,
 )
 from intact.model.group_ledger import GroupLedger
@@ -52,16 +57,40 @@ def expect(
 ) -> ExpectedGroups:
     """`before` is the ledger of the last recount."""
     families: dict[Family, int | None] = {
-        family: expected_of(family, definitions)
+        family: _told(family, counts, definitions)
         for family in (*counts.families, *(family for family, _ in counts.vanished.values()))
     }
     absent, forgotten = _look_for_absent(before, counts, families, now, wants)
+    forgotten += [
+        group
+        for group in counts.finished
+        if group not in counts.groups and definitions.pod_group(group) is None
+    ]
     total = len(absent)
     for family, told in families.items():
         total += counts.families.get(family, 0) if told is None else told
     if counts.settings.expected is not None:
         total = counts.settings.expected
     return ExpectedGroups(total, absent, tuple(forgotten))
+
+
+def _told(family: Family, counts: GroupCounts, definitions: Definitions) -> int | None:
+    """How many groups an object tells of that the budget counts; None if only pods tell."""
+    if family.source is Source.POD_GROUP:
+        return sum(
+            group not in counts.finished
+            and (group in counts.groups or not definitions.has_pods(group))
+            for group in pod_groups_of(family, definitions)
+        )
+    told = expected_of(family, definitions)
+    if told is None or family.source is Source.WORKLOAD:
+        return told
+    references = (
+        reference_of(leader, counts.settings) for leader in definitions.leaders_of(family.name)
+    )
+    others = {each.group for each in references if each and each.group not in counts.groups}
+    # While it is scaled in, the others may be more than it wants: they take nothing from ours.
+    return max(told - len(others), min(told, counts.families.get(family, 0)))
 
 
 def _look_for_absent(
@@ -79,7 +108,7 @@ def _look_for_absent(
     absent: dict[str, str] = {}
     forgotten: list[str] = []
     for group in candidates:
-        if group in counts.groups:
+        if group in counts.groups or group in counts.finished:
             continue
         family, controller = counts.vanished.get(group, (None, None))
         told = families[family] if family is not None else None

@@ -93,6 +93,8 @@ class GroupCounts:
         self.workloads: dict[str, int] = {}
         self.vanished: dict[str, tuple[Family, OwnerReference | None]] = {}
         """Groups whose last pod has gone, until `forget`."""
+        self.finished: dict[str, None] = {}
+        """Groups whose pods have all succeeded, until `forget`."""
         self.reached: set[int] = set()
         """Needs for which a group has ever had the pods, ready or not."""
         self.evicted: dict[str, Seen] = {}
@@ -158,6 +160,8 @@ class GroupCounts:
         """Remember these vanished groups and evicted pods, by name, no longer."""
         for group in groups:
             self.vanished.pop(group, None)
+            if group not in self._groups:
+                self.finished.pop(group, None)
         for name in evictions:
             self.evicted.pop(name, None)
 
@@ -193,7 +197,8 @@ class GroupCounts:
         member = self._members.get(uid)
         if member is None or not member.healthy or member.reference is None:
             return False
-        return self._groups[member.reference.group].definition is not None
+        group = self._groups[member.reference.group]
+        return group.definition is not None and not self._is_finished(group)
 
     def needs_of_all(self) -> dict[int, int]:
         """The needs of all groups, available or not, with their number."""
@@ -230,10 +235,13 @@ class GroupCounts:
     def _count(self, reference: Reference, member: _Member, sign: int, pod: Pod | None) -> None:
         name = reference.group
         group = self._groups.get(name)
+        finished = False
         if group is None:
             group = self._groups[name] = _Group()
             self.vanished.pop(name, None)
+            self.finished.pop(name, None)
         else:
+            finished = self._is_finished(group)
             self._take_out(name, group)
         if pod is not None and group.controller is None:
             group.controller = controller_of(pod)
@@ -247,7 +255,9 @@ class GroupCounts:
             self._index(name, reference, group)
         if not group.pods:
             del self._groups[name]
-            if group.definition is not None:
+            if finished:
+                self.finished[name] = None
+            elif group.definition is not None:
                 self.vanished[name] = (group.definition.family, group.controller)
             return
         if not before or reference not in group.references:
@@ -277,8 +287,15 @@ class GroupCounts:
             return None
         return max(each for each in found if each is not None)
 
+    @staticmethod
+    def _is_finished(group: _Group) -> bool:
+        return group.done == group.pods
+
     def _put_in(self, name: str, group: _Group) -> None:
         definition = group.definition
+        if self._is_finished(group):
+            self.finished[name] = None
+            return
         if definition is None:
             self.undefined[name] = None
             return
@@ -297,6 +314,9 @@ class GroupCounts:
 
     def _take_out(self, name: str, group: _Group) -> None:
         definition = group.definition
+        if self._is_finished(group):
+            self.finished.pop(name, None)
+            return
         if definition is None:
             self.undefined.pop(name, None)
             return

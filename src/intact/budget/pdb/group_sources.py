@@ -5,9 +5,9 @@ First match wins:
 | source | group | need | groups expected |
 |---|---|---|---|
 | `intact.dev/group-label-key` | value of the label | `intact.dev/min-ready-replicas`, or 1 | `spec.replicas` of the pods' LeaderWorkerSet, else those seen |
-| pod `spec.schedulingGroup` | the PodGroup | its gang's `minCount` | PodGroups of the same template |
+| pod `spec.schedulingGroup` | the PodGroup | its gang's `minCount` | PodGroups of the same template, without those that have only pods that the budget does not select |
 | pod `spec.workloadRef` | name, podGroup, replica key | the Workload's `minCount` | the scale of its controller, else those seen |
-| labels of a LeaderWorkerSet | its group key | annotation with the size | `spec.replicas` |
+| labels of a LeaderWorkerSet | its group key | annotation with the size | `spec.replicas`, likewise |
 
 A pod without any of these has no group. If the definition of a group does not exist, or does not say
 how many pods it needs, the need of the group is unknown. In both cases the pods count as unhealthy.
@@ -30,6 +30,9 @@ from intact.model.scheduling import (
 
 LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 LWS_GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
+LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+LEADER = "0"
+"""The worker index of the first pod of a group."""
 
 
 class Source(StrEnum):
@@ -73,8 +76,14 @@ class Definitions(Protocol):
     def pod_group(self, name: str) -> PodGroup | None: ...
     def workload(self, name: str) -> GangWorkload | None: ...
     def leader_worker_set(self, name: str) -> LeaderWorkerSet | None: ...
-    def pod_groups_of(self, workload: str, template: str) -> int:
-        """How many PodGroups of a template exist, without those that are being deleted."""
+    def pod_groups_of(self, workload: str, template: str) -> list[str]:
+        """The PodGroups of a template, without those that are being deleted."""
+
+    def has_pods(self, pod_group: str) -> bool:
+        """Whether any pod names this PodGroup, whether a budget selects it or not."""
+
+    def leaders_of(self, leader_worker_set: str) -> list[Pod]:
+        """The first pod of each of its groups, whether a budget selects it or not."""
 
     def scale_of(self, controller: ControllerReference) -> int | None:
         """How many groups a controller wants; None if it does not count groups."""
@@ -160,14 +169,18 @@ def _family_of(group: PodGroup) -> Family:
     return Family(Source.POD_GROUP, group.metadata.name)
 
 
+def pod_groups_of(family: Family, definitions: Definitions) -> list[str]:
+    if family.part:
+        return definitions.pod_groups_of(family.name, family.part)
+    found = definitions.pod_group(family.name)
+    return [] if found is None or is_terminating(found) else [family.name]
+
+
 def expected_of(family: Family, definitions: Definitions) -> int | None:
     """How many groups there should be; None if only pods tell."""
     match family.source:
-        case Source.POD_GROUP if family.part:
-            return definitions.pod_groups_of(family.name, family.part)
         case Source.POD_GROUP:
-            found = definitions.pod_group(family.name)
-            return int(found is not None and not is_terminating(found))
+            return len(pod_groups_of(family, definitions))
         case Source.WORKLOAD:
             workload = definitions.workload(family.name)
             controller = workload.spec.controller_ref if workload else None

@@ -75,7 +75,9 @@ class PdbController:
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.recounts: Queue[Key] = Queue("disruption", rng=self._rng)
         self.disruption_events = DisruptionEvents(self.events)
-        self.sources = GroupSources(client, self._watches.workloads, rng=self._rng)
+        self.sources = GroupSources(
+            client, self._watches.workloads, self._watches.pods.store, rng=self._rng
+        )
         self.index = PdbIndex(
             self._watches.pods.store,
             self.budgets.store,
@@ -83,7 +85,7 @@ class PdbController:
             Tallies(self.sources, groups, disruption).make,
         )
         self.index.on_dirty(self._mark)
-        self.redefinitions = Redefinitions(self.index, self.sources)
+        self.redefinitions = Redefinitions(self.index, self.sources, self._watches.pods.store)
         self.status_gate = PdbStatusGate(
             self.index,
             self._watches.pods,

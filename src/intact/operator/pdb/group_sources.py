@@ -20,6 +20,8 @@ from intact.kube.errors import KubeError
 from intact.kube.reflector import Reflector
 from intact.kube.resources import Resource
 from intact.kube.store import Store
+from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
 from intact.model.scheduling import (
     ControllerReference,
     GangWorkload,
@@ -54,12 +56,18 @@ OnChange = Callable[[Source, Defining | None, Defining | None], None]
 
 class GroupSources:
     def __init__(
-        self, client: Client, workloads: Workloads, *, rng: random.Random | None = None
+        self,
+        client: Client,
+        workloads: Workloads,
+        pods: Store[Pod],
+        *,
+        rng: random.Random | None = None,
     ) -> None:
         self.on_change: OnChange = lambda _source, _old, _new: None
         self.reflectors: dict[Source, Reflector[Any]] = {}
         self._client = client
         self._workloads = workloads
+        self._pods = pods
         self._rng = rng or random.Random()
         self._tasks: dict[Source, asyncio.Task[None]] = {}
         self._looked = asyncio.Event()
@@ -87,7 +95,7 @@ class GroupSources:
                 await asyncio.sleep(0.05)
 
     def of(self, namespace: str) -> "NamespaceDefinitions":
-        return NamespaceDefinitions(self, self._workloads, namespace)
+        return NamespaceDefinitions(self, self._workloads, self._pods, namespace)
 
     def store(self, source: Source) -> Store[Any] | None:
         reflector = self.reflectors.get(source)
@@ -149,9 +157,12 @@ class GroupSources:
 class NamespaceDefinitions:
     """The definitions of one namespace, from the stores."""
 
-    def __init__(self, sources: GroupSources, workloads: Workloads, namespace: str) -> None:
+    def __init__(
+        self, sources: GroupSources, workloads: Workloads, pods: Store[Pod], namespace: str
+    ) -> None:
         self._sources = sources
         self._workloads = workloads
+        self._pods = pods
         self._namespace = namespace
 
     def pod_group(self, name: str) -> PodGroup | None:
@@ -167,12 +178,18 @@ class NamespaceDefinitions:
         store = self._sources.store(source)
         return store.get(self._namespace, name) if store is not None else None
 
-    def pod_groups_of(self, workload: str, template: str) -> int:
+    def pod_groups_of(self, workload: str, template: str) -> list[str]:
         store = self._sources.store(Source.POD_GROUP)
         if store is None:
-            return 0
+            return []
         found = store.by_index("template", f"{self._namespace}/{workload}/{template}")
-        return sum(each.metadata.deletion_timestamp is None for each in found)
+        return [each.metadata.name for each in found if not is_terminating(each)]
+
+    def has_pods(self, pod_group: str) -> bool:
+        return self._pods.count("pod group", f"{self._namespace}/{pod_group}") > 0
+
+    def leaders_of(self, leader_worker_set: str) -> list[Pod]:
+        return self._pods.by_index("leader of", f"{self._namespace}/{leader_worker_set}")
 
     def scale_of(self, controller: ControllerReference) -> int | None:
         kind = (controller.api_group, controller.kind)

@@ -4,6 +4,7 @@ import asyncio
 import random
 from typing import Any
 
+from intact.budget.pdb.group_sources import LEADER, LWS_NAME, LWS_WORKER_INDEX
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
 from intact.kube.resources import NAMESPACES, PODS
@@ -14,10 +15,27 @@ from intact.model.pod_state import controller_uid
 from intact.operator.watch.kinds import BUILT_IN
 from intact.operator.watch.owners import Workloads
 
+
+def _pod_group(pod: Pod) -> list[str]:
+    group = pod.spec.scheduling_group
+    if group is None or not group.pod_group_name:
+        return []
+    return [f"{pod.metadata.namespace}/{group.pod_group_name}"]
+
+
+def _leader_of(pod: Pod) -> list[str]:
+    labels = pod.metadata.labels
+    if labels.get(LWS_WORKER_INDEX) != LEADER or LWS_NAME not in labels:
+        return []
+    return [f"{pod.metadata.namespace}/{labels[LWS_NAME]}"]
+
+
 POD_INDEXES: dict[str, IndexFunction[Pod]] = {
     "namespace": lambda pod: [pod.metadata.namespace],
     "owner": lambda pod: [controller_uid(pod)],
     "uid": lambda pod: [pod.metadata.uid],
+    "pod group": _pod_group,
+    "leader of": _leader_of,
 }
 
 

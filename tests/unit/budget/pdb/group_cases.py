@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from intact.budget.pdb.group_sources import template_of
+from intact.budget.pdb.group_sources import LWS_NAME, template_of
 from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.model.meta import OwnerReference
 from intact.model.pdb import PdbMeta, PdbSpec, PdbStatus, PodDisruptionBudget
@@ -50,6 +50,7 @@ def a_pod(
     size: str = "",
     workload: WorkloadReference | None = None,
     owner: str = "",
+    phase: str = "Running",
 ) -> Pod:
     """`group` is the name of its PodGroup; `evicted` is when it was told to go."""
     conditions = [PodCondition(type="Ready", status=str(ready))]
@@ -83,7 +84,7 @@ def a_pod(
             scheduling_group=SchedulingGroup(pod_group_name=group) if group else None,
             workload_ref=workload,
         ),
-        status=PodStatus(phase="Running", conditions=conditions),
+        status=PodStatus(phase=phase, conditions=conditions),
     )
 
 
@@ -128,6 +129,8 @@ class Known:
     workloads: dict[str, GangWorkload] = field(default_factory=dict)
     leader_worker_sets: dict[str, LeaderWorkerSet] = field(default_factory=dict)
     scales: dict[str, int] = field(default_factory=dict)
+    others: list[Pod] = field(default_factory=list)
+    """Pods that no budget selects."""
 
     def pod_group(self, name: str) -> PodGroup | None:
         return self.pod_groups.get(name)
@@ -138,8 +141,18 @@ class Known:
     def leader_worker_set(self, name: str) -> LeaderWorkerSet | None:
         return self.leader_worker_sets.get(name)
 
-    def pod_groups_of(self, workload: str, template: str) -> int:
-        return sum(template_of(one) == (workload, template) for one in self.pod_groups.values())
+    def pod_groups_of(self, workload: str, template: str) -> list[str]:
+        wanted = (workload, template)
+        return [name for name, one in self.pod_groups.items() if template_of(one) == wanted]
+
+    def has_pods(self, pod_group: str) -> bool:
+        groups = (pod.spec.scheduling_group for pod in self.others)
+        return any(each and each.pod_group_name == pod_group for each in groups)
+
+    def leaders_of(self, leader_worker_set: str) -> list[Pod]:
+        return [
+            pod for pod in self.others if pod.metadata.labels.get(LWS_NAME) == leader_worker_set
+        ]
 
     def scale_of(self, controller: ControllerReference) -> int | None:
         return self.scales.get(controller.name)

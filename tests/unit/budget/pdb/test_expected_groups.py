@@ -1,5 +1,6 @@
 """How many groups there should be: what objects tell, what pods told, and for how long."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -70,6 +71,56 @@ def test_one_vanished_group_is_enough_to_remember_its_family() -> None:
     assert expected(counts, known) == ExpectedGroups(2, {}, ("a",))
     counts.remove("uid-q")
     assert expected(counts, known) == ExpectedGroups(2, {}, ("b",))
+
+
+def test_pod_groups_that_the_budget_does_not_select_are_not_expected() -> None:
+    known = groups_of(1, "a", "b", "c", "d")
+    counts = counts_of(a_pod("p", "a"), a_pod("q", "b"), known=known, settings=GroupSettings())
+    # The pods of c are not selected; d has none yet.
+    known.others = [a_pod("r", "c")]
+    assert expected(counts, known).total == 3
+    known.others = []
+    assert expected(counts, known).total == 4
+
+
+def test_groups_of_a_leader_worker_set_that_the_budget_does_not_select_are_not_expected() -> None:
+    def leader(key: str) -> Pod:
+        labels = {LWS_GROUP_KEY: key, LWS_NAME: "llm", "shard": key}
+        return a_pod(key, labels=labels, size="1")
+
+    known = Known(leader_worker_sets={"llm": a_leader_worker_set("llm", 4, 1)})
+    known.others = [leader("a"), leader("b"), leader("c")]
+    for settings in (GroupSettings(), BY_LABEL):
+        counts = counts_of(leader("a"), known=known, settings=settings)
+        assert expected(counts, known).total == 2
+        scaled_in = replace(known, leader_worker_sets={"llm": a_leader_worker_set("llm", 1, 1)})
+        assert expected(counts, scaled_in).total == 1
+
+
+def test_a_finished_group_is_not_expected_with_its_pods_or_after_them() -> None:
+    known = groups_of(1, "a", "b")
+    done = a_pod("p", "a", phase="Succeeded", ready=False)
+    counts = counts_of(done, a_pod("q", "b"), known=known, settings=GroupSettings())
+    assert expected(counts, known).total == 1
+    before = GroupLedger(unavailable={"a": 0})
+    counts.remove("uid-p")
+    assert expected(counts, known, before) == ExpectedGroups(1, {}, ())
+    # Its PodGroup goes: nothing is left to remember. A new pod of the name is a new start.
+    del known.pod_groups["a"]
+    assert expected(counts, known) == ExpectedGroups(1, {}, ("a",))
+    known.pod_groups["a"] = a_pod_group("a", 1, "llm")
+    counts.put(a_pod("p2", "a", ready=False))
+    assert expected(counts, known).total == 2
+    # A failed pod is replaced: its group is not finished.
+    counts.put(a_pod("p2", "a", phase="Failed", ready=False))
+    assert expected(counts, known).total == 2
+
+
+def test_a_finished_group_that_only_pods_tell_of_is_not_expected() -> None:
+    labels = {"shard": "a"}
+    counts = shards("a", "b")
+    counts.put(a_pod("a", labels=labels, owner="a", phase="Succeeded", ready=False))
+    assert expected(counts, Known()).total == 1
 
 
 def test_the_annotation_overrides_everything_else() -> None:

@@ -1,5 +1,6 @@
 """A changed definition marks the budgets that it concerns, and no others."""
 
+import msgspec
 import pytest
 
 from intact.budget.pdb.group_sources import Source
@@ -49,23 +50,53 @@ def moved(group: PodGroup, **meta: str) -> PodGroup:
 def test_which_changes_mark_a_budget(
     old: PodGroup | None, new: PodGroup | None, marked: bool
 ) -> None:
-    client = Client(MemoryApi())
-    pods, budgets = Store(POD_INDEXES), Store[PodDisruptionBudget]()
-    workloads = Workloads(client, pods)
-    sources = GroupSources(client, workloads)
-    index = PdbIndex(pods, budgets, workloads, Tallies(sources, True, False).make)
-    Redefinitions(index, sources)
-    served = Reflector(client, VERSIONS[Source.POD_GROUP][0], Store[PodGroup]())
-    sources.reflectors[Source.POD_GROUP] = served
-    served.store.subscribe(lambda *change: sources.on_change(Source.POD_GROUP, *change))
-    pods.put(a_pod("p", "red"))
-    budgets.put(BUDGET)
+    scene = Scene(BUDGET)
+    scene.pods.put(a_pod("p", "red"))
     if old is not None:
-        served.store.put(old)
-    dirty: list[Key] = []
-    index.on_dirty(dirty.append)
+        scene.groups.put(old)
+    dirty = scene.dirty()
     if new is not None:
-        served.store.put(new)
+        scene.groups.put(new)
     elif old is not None:
-        served.store.remove(key_of(old))
+        scene.groups.remove(key_of(old))
     assert dirty == ([("ns", "b")] if marked else [])
+
+
+class Scene:
+    def __init__(self, budget: PodDisruptionBudget) -> None:
+        client = Client(MemoryApi())
+        self.pods, budgets = Store(POD_INDEXES), Store[PodDisruptionBudget]()
+        workloads = Workloads(client, self.pods)
+        sources = GroupSources(client, workloads, self.pods)
+        self._index = PdbIndex(self.pods, budgets, workloads, Tallies(sources, True, False).make)
+        Redefinitions(self._index, sources, self.pods)
+        served = Reflector(client, VERSIONS[Source.POD_GROUP][0], Store[PodGroup]())
+        sources.reflectors[Source.POD_GROUP] = served
+        self.groups = served.store
+        self.groups.subscribe(lambda *change: sources.on_change(Source.POD_GROUP, *change))
+        budgets.put(budget)
+
+    def dirty(self) -> list[Key]:
+        """The budgets that are marked from now on."""
+        found: list[Key] = []
+        self._index.on_dirty(found.append)
+        return found
+
+
+def test_pods_that_the_budget_does_not_select_mark_it_if_it_counts_their_template() -> None:
+    selector = LabelSelector(match_labels={"app": "a"})
+    scene = Scene(msgspec.structs.replace(BUDGET, spec=PdbSpec(selector=selector)))
+    for name, workload in (("red", "llm"), ("blue", "llm"), ("other", "vision")):
+        scene.groups.put(a_pod_group(name, 1, workload))
+    scene.pods.put(a_pod("p", "red", labels={"app": "a"}))
+    dirty = scene.dirty()
+    scene.pods.put(a_pod("x", "other"))
+    scene.pods.put(a_pod("y"))
+    assert dirty == []
+    scene.pods.put(a_pod("z", "blue"))
+    assert dirty == [("ns", "b")]
+    # How it fares does not matter; that it goes does.
+    scene.pods.put(a_pod("z", "blue", ready=False))
+    assert dirty == [("ns", "b")]
+    scene.pods.remove(("ns", "z"))
+    assert dirty == [("ns", "b")] * 2

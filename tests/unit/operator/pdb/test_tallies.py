@@ -33,8 +33,9 @@ def test_the_counts_of_a_budget(
     scope: str, groups: bool, disruption: bool, tally: type[object] | None
 ) -> None:
     client = Client(MemoryApi())
-    workloads = Workloads(client, Store(POD_INDEXES))
-    tallies = Tallies(GroupSources(client, workloads), groups, disruption)
+    pods = Store(POD_INDEXES)
+    workloads = Workloads(client, pods)
+    tallies = Tallies(GroupSources(client, workloads, pods), groups, disruption)
     made = tallies.make(a_budget(1, scope=scope, min_ready_replicas="2"))
     assert (type(made) if made is not None else None) is tally
     if isinstance(made, GroupCounts):

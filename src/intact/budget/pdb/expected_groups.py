@@ -9,8 +9,8 @@
 Groups that the budget does not select, because all pods that they have are others, are not expected;
 nor are groups whose pods have all succeeded.
 
-An absent group has lost its last pod. It stays expected for two minutes, unless the controller of
-its pods is gone or wants no pods.
+An absent group has lost its last pod. It stays expected for two minutes, unless the controllers of
+its pods are gone or want no pods.
 """  # noqa: E501
 
 from collections.abc import Callable
@@ -110,7 +110,7 @@ def _look_for_absent(
     for group in candidates:
         if group in counts.groups or group in counts.finished:
             continue
-        family, controller = counts.vanished.get(group, (None, None))
+        family, controllers = counts.vanished.get(group, (None, ()))
         told = families[family] if family is not None else None
         since = before.absent.get(group, timestamp_after(now))
         if now >= parse_time(since) + ABSENT:
@@ -120,7 +120,7 @@ def _look_for_absent(
             if group not in known and (not told or family in remembered):
                 forgotten.append(group)
             remembered.add(family)
-        elif controller is None or wants(controller):
+        elif not controllers or any(map(wants, controllers)):
             absent[group] = since
         elif group not in known:
             forgotten.append(group)

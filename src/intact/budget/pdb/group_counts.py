@@ -24,6 +24,8 @@ from intact.model.pod import Pod
 from intact.model.pod_state import controller_of, is_gone, is_terminating
 
 K = TypeVar("K")
+_CONTROLLERS = 3
+"""How many controllers of its pods a group remembers: a rollout changes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class _Group:
     present: int = 0
     done: int = 0
     references: dict[Reference, int] = field(default_factory=dict)
-    controller: OwnerReference | None = None
+    controllers: tuple[OwnerReference, ...] = ()
+    """The last ones of its pods."""
 
 
 class GroupCounts:
@@ -91,8 +94,9 @@ class GroupCounts:
         """Groups whose need is unknown."""
         self.families: dict[Family, int] = {}
         self.workloads: dict[str, int] = {}
-        self.vanished: dict[str, tuple[Family, OwnerReference | None]] = {}
-        """Groups whose last pod has gone, until `forget`."""
+        self.vanished: dict[str, tuple[Family, tuple[OwnerReference, ...]]] = {}
+        """Groups whose last pod has gone, with the last controllers of their pods; until `forget`.
+        """
         self.finished: dict[str, None] = {}
         """Groups whose pods have all succeeded, until `forget`."""
         self.reached: set[int] = set()
@@ -243,8 +247,9 @@ class GroupCounts:
         else:
             finished = self._is_finished(group)
             self._take_out(name, group)
-        if pod is not None and group.controller is None:
-            group.controller = controller_of(pod)
+        controller = controller_of(pod) if pod is not None else None
+        if controller is not None and controller not in group.controllers:
+            group.controllers = (*group.controllers, controller)[-_CONTROLLERS:]
         group.pods += sign
         group.healthy += sign * member.healthy
         group.present += sign * (member.state is _State.PRESENT)
@@ -258,7 +263,7 @@ class GroupCounts:
             if finished:
                 self.finished[name] = None
             elif group.definition is not None:
-                self.vanished[name] = (group.definition.family, group.controller)
+                self.vanished[name] = (group.definition.family, group.controllers)
             return
         if not before or reference not in group.references:
             group.definition = self._define(group)

@@ -1,5 +1,6 @@
 """How many groups there should be: what objects tell, what pods told, and for how long."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +11,7 @@ from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_settings import GroupSettings
 from intact.budget.pdb.group_sources import LWS_GROUP_KEY, LWS_NAME
 from intact.model.group_ledger import GroupLedger
+from intact.model.meta import OwnerReference
 from intact.model.pod import Pod
 from intact.model.scheduling import LeaderWorkerSet, PodGroup
 from tests.unit.budget.pdb.group_cases import (
@@ -151,6 +153,23 @@ def test_an_absent_group_whose_controller_wants_no_pods_is_not_expected() -> Non
     counts = shards("a", "b")
     counts.remove("uid-a")
     assert expected(counts, Known(), wants=False) == ExpectedGroups(1, {}, ("a",))
+
+
+def test_an_absent_group_is_expected_as_long_as_one_of_its_controllers_wants_pods() -> None:
+    """A rollout gives its pods another controller; pods without grace go without a last word."""
+    labels = {"shard": "a"}
+    counts = shards("b")
+    for name, owner in (("p", "old"), ("q", "new"), ("r", "new")):
+        counts.put(a_pod(name, labels=labels, owner=owner))
+    for name in ("p", "q", "r"):
+        counts.remove(f"uid-{name}")
+    for wanted, total in (("new", 2), ("old", 2), ("none", 1)):
+        found = expect(GroupLedger(), counts, Known(), NOW, is_named(wanted))
+        assert found.total == total
+
+
+def is_named(name: str) -> Callable[[OwnerReference], bool]:
+    return lambda owner: owner.name == name
 
 
 def test_a_new_leader_knows_of_absent_groups_from_the_ledger() -> None:

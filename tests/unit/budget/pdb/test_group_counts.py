@@ -93,8 +93,8 @@ def test_a_group_whose_last_pod_has_gone_is_remembered_until_it_is_forgotten() -
     counts = GroupCounts(GroupSettings(), groups_of(1, "red"))
     counts.put(a_pod("p", "red", owner="set"))
     counts.remove("uid-p")
-    [(family, controller)] = counts.vanished.values()
-    assert (family.name, controller.name if controller else "") == ("llm", "set")
+    [(family, controllers)] = counts.vanished.values()
+    assert (family.name, [each.name for each in controllers]) == ("llm", ["set"])
     counts.put(a_pod("q", "red"))
     assert counts.vanished == {}
     counts.remove("uid-q")

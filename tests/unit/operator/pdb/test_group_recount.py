@@ -1,5 +1,7 @@
 """The recount of budgets that count groups, on the API in memory."""
 
+import pytest
+
 from intact.budget.pdb.annotations import ledger_of
 from intact.budget.pdb.group_settings import rules_of
 from intact.operator.pdb.tallies import counting_groups
@@ -7,7 +9,7 @@ from intact.sandbox import Moment
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import BY_LABEL, LABELS, Groups, holding
 from tests.unit.operator.pdb.scene import BUDGETS, PdbScene, counting
-from tests.unit.operator.pub.scene import NS, STATEFUL_SET
+from tests.unit.operator.pub.scene import DAEMON_SET, JOB, NS, PLAN, ROLLOUT, STATEFUL_SET, Anything
 
 
 @simulated
@@ -232,3 +234,24 @@ async def test_nothing_is_counted_or_let_go_while_the_server_is_not_heard() -> N
         scene.faults.heal()
         await scene.settle(10)
         assert await scene.evict("red-0") == 200
+
+
+@pytest.mark.parametrize("kind", [DAEMON_SET, JOB, PLAN, ROLLOUT, None])
+@simulated
+async def test_what_was_admitted_does_not_lower_the_number_of_groups(
+    kind: Anything | None,
+) -> None:
+    """Whoever owns the pods, and even if no other pods come."""
+    async with holding() as (scene, groups):
+        for name in ("a", "b", "c", "d"):
+            owner = await scene.workload(kind, name, 1) if kind else None
+            await groups.group(name, 1, owner=owner)
+        one = {"intact.dev/group-label-key": "g"}
+        await groups.budget(one, maxUnavailable=1)
+        assert await scene.evict("a-0") == 200
+        await scene.finish("a-0")
+        await scene.settle(110)
+        assert groups.replicas() == (0, 3, 3, 4)
+        await groups.denial("b-0")
+        await scene.settle(15)
+        assert groups.replicas() == (1, 3, 2, 3)

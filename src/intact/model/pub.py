@@ -67,6 +67,8 @@ class Ledger(View):
 
     pods: dict[str, LedgerRecord] = {}
     unavailable_groups: list[str] = []
+    let_go: list[str] = []
+    """Those of them that are unavailable because the budget let a pod go."""
     surplus: dict[str, int] = {}
     """Available pods above the need, by group; only groups that have any."""
     released: list[str] = []

@@ -28,6 +28,7 @@ PLANS = untyped("budgets.intact.dev", "v1", "plans", "Plan")
 """A kind without a scale."""
 TOTAL = "pub.kruise.io/protect-total-replicas"
 OPERATIONS = "kruise.io/pub-protect-operations"
+POLICY = "intact.dev/unhealthy-policy"
 
 
 def sharded(need: int) -> Json:
@@ -174,3 +175,29 @@ async def test_what_a_scale_no_longer_wants_is_released_in_groups(ns: NamespaceU
     code, said = await ns.kubectl("scale", "statefulset", "llm", "--replicas=2")
     assert code == 0, said
     await ns.until("two pods", lambda pods: set(pods) == {"llm-0", "llm-1"}, within=20)
+
+
+async def test_a_budget_may_hold_the_pods_of_broken_groups(ns: NamespaceUnderTest) -> None:
+    for shard in "wxyz":
+        await ns.pods(f"{shard}-0", f"{shard}-1", labels={"app": "web", "shard": shard})
+    spec = selecting(maxUnavailable=2, podGroupPolicy=sharded(2))
+    refused = await ns.ask("POST", PUBS.path(ns.name), budget(spec, annotations={POLICY: "Maybe"}))
+    assert refused.code == 422
+    assert POLICY in refused.message
+    await ns.budget(spec, annotations={POLICY: "IfHealthyBudget"}, unavailable_allowed=2)
+    # The budget lets w go. Its other pod is free, whatever becomes of the others.
+    assert (await ns.delete("w-0")).code == 200
+    for shard in "xy":
+        await ns.annotate(f"{shard}-0", {UNREADY: "true"})
+    await ns.counted(total_replicas=4, current_available=1, desired_available=2)
+    assert (await ns.delete("w-1")).code == 200
+    for name in ("x-1", "y-0"):
+        for answer in (await ns.delete(name), await ns.evict(name)):
+            assert answer.code == 429
+            assert f"{POLICY}: IfHealthyBudget" in answer.message
+    # A change in place may be what mends the pod.
+    assert (await ns.set_image("x-0", "registry.example/main:2")).code == 200
+    await annotate(ns, **{POLICY: "AlwaysAllow"})
+    await eventually(ns.status, lambda now: not now.ledger.rules, "the policy to be counted")
+    assert (await ns.delete("x-1")).code == 200
+    assert (await ns.delete("z-0")).code == 429

@@ -8,12 +8,17 @@ Two rules:
 
 | the pod | cost |
 |---|---|
-| not ready, terminating, finished | free |
+| terminating, finished | free |
+| not ready | free (*) |
 | already in the ledger (same UID) | free, nothing written while its record stands |
 | of an owner that wants no pods any more, or not this one after a scale-in | free, recorded |
-| in a group that is already unavailable | free, recorded |
+| in a group that is already unavailable | free, recorded (*) |
 | in a group with surplus (available pods > need) | free, recorded, surplus - 1 |
 | any other | 1 unit, recorded; no unit left: denied |
+
+(*) With the unhealthy policy IfHealthyBudget only while as many units are available as the budget
+requires, but for groups that the budget itself let go: a drain must end. A pod that is not ready
+may still be changed in place, which may be what mends it.
 
 As long as no group has as many pods as it needs, no pod is in a group: each is a unit of its own.
 
@@ -30,7 +35,12 @@ from enum import StrEnum
 import msgspec
 
 from intact.budget.pub.ledger import Operation, make_record, stands, with_record
-from intact.budget.pub.settings import read_settings, rules_of
+from intact.budget.pub.settings import (
+    UNHEALTHY_POLICY,
+    UnhealthyPolicy,
+    read_settings,
+    rules_of,
+)
 from intact.model.listing import listed
 from intact.model.pub import (
     UNREADABLE,
@@ -51,6 +61,7 @@ class Reason(StrEnum):
     SURPLUS = "Surplus"
     BUDGET = "Budget"
     EXHAUSTED = "BudgetExhausted"
+    UNHEALTHY = "BudgetUnhealthy"
     NOT_PROCESSED = "NotProcessed"
     LIVE_COUNT = "LiveCount"
     UNWRITABLE = "BudgetNotWritable"
@@ -116,6 +127,8 @@ def decide(
     if _is_released(status.ledger, pod):
         gone = replace(pod, group=None)  # its group is not expected back for its sake
         return Decision(True, Reason.RELEASED, status=_recorded(status, gone, operation, now))
+    if denial := _hold_unhealthy(budget, pod, operation, live_available):
+        return denial
     if not pod.available:
         return _not_available(budget, pod, operation, now)
     if in_group := _free_in_group(status, pod, operation, now, live_available == live_without):
@@ -135,6 +148,27 @@ def _is_released(ledger: Ledger, pod: Subject) -> bool:
         return False
     first, after = ledger.scaled_in[pod.unwanted[0]]
     return not first <= pod.unwanted[1] < after
+
+
+def _hold_unhealthy(
+    budget: PodUnavailableBudget, pod: Subject, operation: Operation, live_available: int | None
+) -> Decision | None:
+    """The denial of a pod that would be free, if the unhealthy policy holds it now."""
+    status = budget.status
+    is_down = pod.group is not None and pod.group in status.ledger.unavailable_groups
+    if pod.available and not is_down:
+        return None
+    if read_settings(budget).unhealthy is UnhealthyPolicy.ALWAYS_ALLOW:
+        return None
+    is_repair = operation is Operation.UPDATE and not pod.available
+    if is_repair or pod.group in status.ledger.let_go:
+        return None
+    available = status.current_available
+    if live_available is not None:
+        available = min(available, live_available)
+    if available >= status.desired_available:
+        return None
+    return Decision(False, Reason.UNHEALTHY, _unhealthy(budget, pod, available))
 
 
 def _not_available(
@@ -191,8 +225,11 @@ def _spent(status: PubStatus, group: str | None) -> PubStatus:
     """One unit less; in group mode it is this group."""
     ledger = status.ledger
     if group is not None:
-        down = [*ledger.unavailable_groups, group]
-        ledger = msgspec.structs.replace(ledger, unavailable_groups=down)
+        ledger = msgspec.structs.replace(
+            ledger,
+            unavailable_groups=[*ledger.unavailable_groups, group],
+            let_go=[*ledger.let_go, group],
+        )
     return msgspec.structs.replace(
         status.with_ledger(ledger),
         unavailable_allowed=status.unavailable_allowed - 1,
@@ -223,6 +260,14 @@ def _recorded(status: PubStatus, pod: Subject, operation: Operation, now: dateti
 def _not_processed(budget: PodUnavailableBudget) -> str:
     name = budget.metadata.name
     return f"Intact is still counting the pods of the budget {name}; try again in a moment."
+
+
+def _unhealthy(budget: PodUnavailableBudget, pod: Subject, available: int) -> str:
+    state = "its group is not available" if pod.available else "it is not ready"
+    return (
+        f"{_exhausted(budget, pod, available)} With {UNHEALTHY_POLICY}: "
+        f"{UnhealthyPolicy.IF_HEALTHY_BUDGET} the pod is held although {state}."
+    )
 
 
 def _exhausted(budget: PodUnavailableBudget, pod: Subject, available: int) -> str:

@@ -178,9 +178,11 @@ def recount(
     else:
         absent = _absent_groups(budget, counts, expectation, records)
         status = _in_groups(budget, counts, expectation, len(absent))
+        unavailable = dict.fromkeys([*counts.unavailable_groups, *absent])
         ledger = msgspec.structs.replace(
             ledger,
-            unavailable_groups=[*counts.unavailable_groups, *absent],
+            unavailable_groups=list(unavailable),
+            let_go=[name for name in budget.status.ledger.let_go if name in unavailable],
             surplus=dict(counts.surplus),
         )
     if expectation.problem:

@@ -16,6 +16,7 @@ from intact.model.pub import PodUnavailableBudget, PubSpec
 PROTECT_OPERATIONS = "kruise.io/pub-protect-operations"
 PROTECT_TOTAL_REPLICAS = "pub.kruise.io/protect-total-replicas"
 ENFORCEMENT = "intact.dev/enforcement"
+UNHEALTHY_POLICY = "intact.dev/unhealthy-policy"
 
 KNOWN_OPERATIONS = ("DELETE", "UPDATE", "EVICT", "RESIZE")
 DEFAULT_OPERATIONS = frozenset(("DELETE", "UPDATE", "EVICT"))
@@ -31,6 +32,15 @@ class Enforcement(StrEnum):
     """Allows the request, and tells of the denial in an event and in the log."""
 
 
+class UnhealthyPolicy(StrEnum):
+    """Whether pods that are not ready, and those of groups that are not available, may go: in words
+    of PodDisruptionBudgets."""
+
+    ALWAYS_ALLOW = "AlwaysAllow"
+    IF_HEALTHY_BUDGET = "IfHealthyBudget"
+    """Only while as many units are available as the budget requires."""
+
+
 @dataclass(frozen=True, slots=True)
 class PubSettings:
     operations: frozenset[str] = DEFAULT_OPERATIONS
@@ -38,6 +48,7 @@ class PubSettings:
     total: int | None = None
     """Overrides the scale of the workloads; None if the budget does not."""
     enforcement: Enforcement = Enforcement.ENFORCE
+    unhealthy: UnhealthyPolicy = UnhealthyPolicy.ALWAYS_ALLOW
     ignored: Selector | None = None
     """Pods that the budget counts and never holds; None if it holds all."""
 
@@ -52,6 +63,7 @@ def read_settings(pub: PodUnavailableBudget) -> PubSettings:
         operations=_protected(named),
         total=_total(spec, annotations.get(PROTECT_TOTAL_REPLICAS, "")),
         enforcement=_enforcement(annotations.get(ENFORCEMENT, "")),
+        unhealthy=_unhealthy(annotations.get(UNHEALTHY_POLICY)),
         ignored=_ignored(spec),
     )
 
@@ -64,6 +76,8 @@ def rules_of(settings: PubSettings) -> str:
         rules.append("operations=" + ",".join(sorted(settings.operations)))
     if settings.total is not None:
         rules.append(f"total={settings.total}")
+    if settings.unhealthy is not UnhealthyPolicy.ALWAYS_ALLOW:
+        rules.append(f"unhealthy={settings.unhealthy}")
     return " ".join(rules)
 
 
@@ -99,3 +113,9 @@ def _enforcement(text: str) -> Enforcement:
         return Enforcement(text)
     except ValueError:
         return Enforcement.ENFORCE
+
+
+def _unhealthy(text: str | None) -> UnhealthyPolicy:
+    if text is None or text == UnhealthyPolicy.ALWAYS_ALLOW:
+        return UnhealthyPolicy.ALWAYS_ALLOW
+    return UnhealthyPolicy.IF_HEALTHY_BUDGET

@@ -19,7 +19,9 @@ from intact.budget.pub.settings import (
     KNOWN_OPERATIONS,
     PROTECT_OPERATIONS,
     PROTECT_TOTAL_REPLICAS,
+    UNHEALTHY_POLICY,
     Enforcement,
+    UnhealthyPolicy,
     listed_operations,
     read_settings,
 )
@@ -183,10 +185,11 @@ def _annotations(annotations: dict[str, str], spec: PubSpec) -> list[FieldError]
     elif total is not None and spec.protect_total_replicas not in (None, parse_count(total)):
         message = f"spec.protectTotalReplicas is {spec.protect_total_replicas}; both must agree"
         found.append(_annotation_error(PROTECT_TOTAL_REPLICAS, total, message))
-    mode = annotations.get(ENFORCEMENT)
-    if mode is not None and mode not in list(Enforcement):
-        message = f"{mode!r} is not one of {', '.join(Enforcement)}"
-        found.append(_annotation_error(ENFORCEMENT, mode, message))
+    for key, known in ((ENFORCEMENT, Enforcement), (UNHEALTHY_POLICY, UnhealthyPolicy)):
+        text = annotations.get(key)
+        if text is not None and text not in list(known):
+            message = f"{text!r} is not one of {', '.join(known)}"
+            found.append(_annotation_error(key, text, message))
     return found
 
 

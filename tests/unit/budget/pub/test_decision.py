@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from intact.budget.pub.decision import Decision, Reason, Subject, decide
 from intact.budget.pub.ledger import RECORD_LIFETIME, RENEW_AFTER, Operation
-from intact.budget.pub.settings import read_settings, rules_of
+from intact.budget.pub.settings import UNHEALTHY_POLICY, read_settings, rules_of
 from intact.model.meta import ObjectMeta
 from intact.model.pub import (
     ContainerMark,
@@ -590,3 +590,63 @@ def test_an_available_pod_goes_only_into_the_ledger(
         now = stored(now, decision)
         if decision.allowed and subject.available:
             assert subject.uid in now.status.ledger.pods
+
+
+class TestUnhealthyPolicy:
+    """IfHealthyBudget: what is broken may go only while the budget is met."""
+
+    def asked(self, available: int, policy: str = "IfHealthyBudget", **ledger: Any) -> Any:
+        """A budget in groups that requires 9 of 10; group g0 is down."""
+        annotations = {UNHEALTHY_POLICY: policy}
+        made = budget(
+            allowed=available - 9, groups=True, **({"unavailable_groups": ["g0"]} | ledger)
+        )
+        metadata = ObjectMeta(name="web", generation=3, annotations=annotations)
+        made = msgspec.structs.replace(made, metadata=metadata)
+        ledger_ = msgspec.structs.replace(made.status.ledger, rules=rules_of(read_settings(made)))
+        return msgspec.structs.replace(made, status=made.status.with_ledger(ledger_))
+
+    READY, BROKEN = pod(group="g0"), pod(group="g0", available=False)
+
+    @pytest.mark.parametrize("subject", [READY, BROKEN, pod(available=False)], ids=str)
+    @pytest.mark.parametrize("operation", [Operation.DELETE, Operation.EVICT])
+    def test_what_is_broken_may_go_while_the_budget_is_met(
+        self, subject: Subject, operation: Operation
+    ) -> None:
+        assert ask(self.asked(9), subject, operation).allowed
+        denial = ask(self.asked(8), subject, operation)
+        assert (denial.allowed, denial.reason) == (False, Reason.UNHEALTHY)
+        assert denial.status is None
+        assert "8 of 10 groups are available; the budget web requires 9." in denial.message
+        assert "intact.dev/unhealthy-policy: IfHealthyBudget" in denial.message
+        assert ask(self.asked(8, "AlwaysAllow"), subject, operation).allowed
+
+    def test_the_live_count_decides_if_it_is_stricter(self) -> None:
+        assert not decide(self.asked(9), self.READY, Operation.DELETE, NOW, 8, 8).allowed
+        assert not decide(self.asked(8), self.READY, Operation.DELETE, NOW, 9, 9).allowed
+        assert decide(self.asked(9), self.READY, Operation.DELETE, NOW, 9, 9).allowed
+
+    def test_a_pod_that_is_not_ready_may_be_mended_in_place(self) -> None:
+        assert ask(self.asked(8), self.BROKEN, Operation.UPDATE).allowed
+        assert not ask(self.asked(8), self.READY, Operation.UPDATE).allowed
+
+    def test_a_group_that_the_budget_let_go_may_go_wholly(self) -> None:
+        now = self.asked(10, unavailable_groups=[])
+        decision = ask(now, pod(1, group="g0"))
+        assert decision.reason is Reason.BUDGET
+        now = stored(now, decision)
+        assert now.status.ledger.let_go == ["g0"]
+        # Another group fails.
+        worse = msgspec.structs.replace(now.status, current_available=7)
+        now = msgspec.structs.replace(now, status=worse)
+        assert ask(now, pod(2, group="g0")).reason is Reason.GROUP_UNAVAILABLE
+        assert ask(now, pod(3, group="g0", available=False)).allowed
+        assert not ask(now, pod(4, group="g1", available=False)).allowed
+
+    def test_what_has_ended_or_is_released_or_recorded_may_go(self) -> None:
+        ended = pod(ended=True, available=False)
+        assert ask(self.asked(8), ended).allowed
+        released = self.asked(8, released=["sts"])
+        assert ask(released, pod(available=False, owners=("sts",))).allowed
+        recorded = self.asked(8, pods={"uid-0": record()})
+        assert ask(recorded, pod(available=False)).allowed

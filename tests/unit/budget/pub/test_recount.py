@@ -506,6 +506,14 @@ def test_pods_that_are_gone_and_expected_keep_their_groups_expected() -> None:
     assert later.status.ledger.kept == {"": KeptPods(pods=4)}
 
 
+def test_a_group_that_was_let_go_is_known_as_long_as_it_is_unavailable() -> None:
+    before = budget(groups=True, ledger=Ledger(reached=True, let_go=["a", "b", "gone"]))
+    counts = groups_ready(4, a=4, b=3, c=3)
+    status = recount(before, counts, Expectation(), {}, "100", ADMITTED).status
+    assert status.ledger.unavailable_groups == ["b", "c"]
+    assert status.ledger.let_go == ["b"]
+
+
 class TestAbsentGroups:
     """A group without a single pod, that is known from before."""
 

@@ -7,8 +7,10 @@ from intact.budget.pub.settings import (
     ENFORCEMENT,
     PROTECT_OPERATIONS,
     PROTECT_TOTAL_REPLICAS,
+    UNHEALTHY_POLICY,
     Enforcement,
     PubSettings,
+    UnhealthyPolicy,
     read_settings,
     rules_of,
 )
@@ -121,9 +123,28 @@ def test_other_settings_that_a_recount_depends_on_are_other_rules() -> None:
         PubSettings(total=4),
         PubSettings(operations=frozenset({"EVICT"})),
         PubSettings(operations=frozenset({"EVICT", "DELETE"})),
+        PubSettings(unhealthy=UnhealthyPolicy.IF_HEALTHY_BUDGET),
     ]
     rules = [rules_of(one) for one in settings]
     assert len(set(rules)) == len(rules)
     assert rules[0] == ""
     # The gate reads the enforcement for each request.
     assert rules_of(PubSettings(enforcement=Enforcement.WARN)) == ""
+
+
+@pytest.mark.parametrize(
+    ("annotations", "policy"),
+    [
+        ({}, UnhealthyPolicy.ALWAYS_ALLOW),
+        ({UNHEALTHY_POLICY: "AlwaysAllow"}, UnhealthyPolicy.ALWAYS_ALLOW),
+        ({UNHEALTHY_POLICY: "IfHealthyBudget"}, UnhealthyPolicy.IF_HEALTHY_BUDGET),
+        # A slip of somebody who meant something: the stricter one.
+        ({UNHEALTHY_POLICY: "alwaysAllow"}, UnhealthyPolicy.IF_HEALTHY_BUDGET),
+        ({UNHEALTHY_POLICY: ""}, UnhealthyPolicy.IF_HEALTHY_BUDGET),
+    ],
+    ids=str,
+)
+def test_an_annotation_sets_the_unhealthy_policy(
+    annotations: dict[str, str], policy: UnhealthyPolicy
+) -> None:
+    assert read_settings(annotated(**annotations)).unhealthy is policy

@@ -76,6 +76,8 @@ class Ledger(View):
     scaled_in: dict[str, tuple[int, int]] = {}
     """By UID, StatefulSets that still have pods which they do not want any more, with the first
     ordinal that they want and the first one after: all other pods are free to go."""
+    idle: int = 0
+    """Available units of these owners. The counters show them; they are no stock for others."""
     seen: str = ""
     """The resource version of the pods that the last recount looked at."""
     reached: bool = False

@@ -139,3 +139,21 @@ async def test_a_budget_that_never_allows_anything_says_so(ns: NamespaceUnderTes
     code, said = await ns.kubectl("scale", "deployment", "web", "--replicas=3")
     assert code == 0, said
     await never_allows(ns, "single", False)
+
+
+async def test_ready_pods_of_a_deployment_that_ends_are_shown_and_free(
+    ns: NamespaceUnderTest,
+) -> None:
+    body = deployment("web", replicas=2)
+    body["metadata"]["finalizers"] = ["example.com/wait"]  # it ends, and its pods stay
+    await ns.create(DEPLOYMENTS, body)
+    names = await ns.running(2)
+    spec = {"targetRef": target("Deployment")["targetRef"], "maxUnavailable": 0}
+    await ns.budget(spec, unavailable_allowed=0, current_available=2, total_replicas=2)
+    assert (await ns.delete(names[0])).code == 429
+    await ns.client.delete(DEPLOYMENTS, "web", ns.name)
+    await ns.counted(
+        unavailable_allowed=2, current_available=2, desired_available=0, total_replicas=0
+    )
+    assert (await ns.delete(names[0])).code == 200
+    await ns.client.patch(DEPLOYMENTS, {"metadata": {"finalizers": None}}, "web", ns.name)

@@ -19,6 +19,9 @@ class Member:
     group: str | None = None
     present: bool = True
     """Not terminating and not finished: it is one of its owner's replicas."""
+    idle: bool = False
+    """It would be available, but its owner wants no pods any more: it is free to go, and no other
+    pod may go in its place."""
 
 
 @dataclass(slots=True)
@@ -26,6 +29,7 @@ class _Group:
     pods: int = 0
     present: int = 0
     available: int = 0
+    idle: int = 0
 
 
 class Counts:
@@ -45,6 +49,9 @@ class Counts:
         self._single = 0
         self._single_present = 0
         self._available_pods = 0
+        self._idle_pods = 0
+        self._single_idle = 0
+        self._idle_groups: dict[str, None] = {}
 
     def put(self, uid: str, member: Member) -> bool:
         """Returns whether anything has changed."""
@@ -88,6 +95,15 @@ class Counts:
     @property
     def available_pods(self) -> int:
         return self._available_pods
+
+    @property
+    def idle(self) -> int:
+        """Units that are not among the available ones only because their owners want no pods."""
+        return len(self._idle_groups) + self._single_idle
+
+    @property
+    def idle_pods(self) -> int:
+        return self._idle_pods
 
     @property
     def single_present(self) -> int:
@@ -147,20 +163,27 @@ class Counts:
         if member.owner not in self._by_owner:
             del self.owners[member.owner]
         available = member.available and uid not in self._ledger
+        idle = member.idle and uid not in self._ledger
         self._available_pods += sign * available
+        self._idle_pods += sign * idle
         if self.need is None or member.group is None:
             self._single += sign
             self._single_available += sign * available
+            self._single_idle += sign * idle
             self._single_present += sign * member.present
         else:
             group = self._groups.setdefault(member.group, _Group())
             group.pods += sign
             group.present += sign * member.present
             group.available += sign * available
+            group.idle += sign * idle
             self._judge(member.group, group, self.need)
 
     def _judge(self, name: str, group: _Group, need: int) -> None:
         self.surplus.pop(name, None)
+        self._idle_groups.pop(name, None)
+        if group.available < need <= group.available + group.idle:
+            self._idle_groups[name] = None
         if not group.pods:
             del self._groups[name]
             self.unavailable_groups.pop(name, None)

@@ -214,8 +214,10 @@ def _deny(
 ) -> Decision | None:
     """The denial of a pod that costs a unit; None if a unit is left."""
     status = budget.status
-    if status.unavailable_allowed <= 0:
-        return Decision(False, Reason.EXHAUSTED, _exhausted(budget, pod, status.current_available))
+    idle = status.ledger.idle
+    if status.unavailable_allowed <= idle:
+        message = _exhausted(budget, pod, max(0, status.current_available - idle))
+        return Decision(False, Reason.EXHAUSTED, message)
     if live_available is not None and live_available <= status.desired_available:
         return Decision(False, Reason.LIVE_COUNT, _exhausted(budget, pod, live_available))
     return None

@@ -186,8 +186,9 @@ def recount(
             surplus=dict(counts.surplus),
         )
     if expectation.problem:
-        status = msgspec.structs.replace(status, unavailable_allowed=0)
+        status = msgspec.structs.replace(status, unavailable_allowed=status.ledger.idle)
     status = msgspec.structs.replace(status, observed_generation=budget.metadata.generation)
+    ledger = msgspec.structs.replace(ledger, idle=status.ledger.idle)
     return Recount(with_shown_pods(status.with_ledger(ledger)), not expectation.missing)
 
 
@@ -228,7 +229,7 @@ def _in_pods(spec: PubSpec, counts: Counts, expectation: Expectation) -> PubStat
     elif counts.need is not None:  # it is in groups
         total = max(total, expectation.pods)
     desired = desired_of(spec, total, pods_per_unit=counts.need if counts.groups else None)
-    return _numbers(counts.available_pods, desired, total)
+    return _numbers(counts.available_pods, counts.idle_pods, desired, total)
 
 
 def _in_groups(
@@ -238,17 +239,19 @@ def _in_groups(
     if total is None:
         seen_units = counts.units + absent
         total = max(seen_units, expectation.at_least, _total_before(budget, expectation))
-    return _numbers(counts.available, desired_of(budget.spec, total), total)
+    desired = desired_of(budget.spec, total)
+    return _numbers(counts.available, counts.idle, desired, total)
 
 
-def _numbers(available: int, desired: int, total: int) -> PubStatus:
+def _numbers(available: int, idle: int, desired: int, total: int) -> PubStatus:
+    """`idle` are the available units that their owners do not want any more: all of them may go."""
     return PubStatus(
-        unavailable_allowed=max(0, available - desired),
-        current_available=available,
+        unavailable_allowed=max(0, available - desired) + idle,
+        current_available=available + idle,
         desired_available=desired,
         total_replicas=total,
         unavailable_replicas=max(0, total - available),
-    )
+    ).with_ledger(Ledger(idle=idle))
 
 
 def _total_before(budget: PodUnavailableBudget, expectation: Expectation) -> int:

@@ -106,7 +106,9 @@ class PubIndex(Membership[PubEntry]):
 
     def _put(self, entry: PubEntry, pod: Pod, chain: Chain) -> None:
         uid = pod.metadata.uid
-        if unwanted := self._workloads.unwanted(pod, chain):
+        unwanted = self._workloads.unwanted(pod, chain)
+        # Of an owner that wants none at all, they are shown as free.
+        if unwanted and not self.is_released(unwanted.owner):
             self._remove(entry, uid)
             entry.unwanted[uid] = unwanted.owner
             return
@@ -126,6 +128,7 @@ class PubIndex(Membership[PubEntry]):
         member = Member(
             owner=owner.uid if owner else "",
             available=wanted and is_available(pod),
+            idle=not wanted and is_available(pod),
             group=group,
             present=not is_terminating(pod),
         )

@@ -151,3 +151,27 @@ def test_a_pod_without_the_label_is_a_unit_beside_the_groups() -> None:
     assert (counts.units, counts.available, counts.single_present) == (2, 2, 1)
     counts.set_ledger(["uid-0"])
     assert (counts.units, counts.available) == (2, 1)
+
+
+def test_pods_that_their_owners_want_no_more_are_idle_and_not_available() -> None:
+    counts = Counts(None)
+    counts.put("a", Member("x", available=True))
+    counts.put("b", Member("y", available=False, idle=True))
+    counts.put("c", Member("y", available=False, idle=True))
+    assert (counts.available, counts.idle, counts.idle_pods) == (1, 2, 2)
+    counts.set_ledger(["b"])
+    assert (counts.available, counts.idle) == (1, 1)
+    counts.remove("c")
+    assert counts.idle == 0
+
+
+def test_a_group_is_idle_if_only_pods_that_are_not_wanted_make_it_whole() -> None:
+    counts = Counts(2)
+    counts.put("a", Member("x", available=True, group="g"))
+    counts.put("b", Member("y", available=False, group="g", idle=True))
+    assert (counts.available, counts.idle, counts.idle_pods) == (0, 1, 1)
+    counts.put("c", Member("x", available=True, group="g"))
+    assert (counts.available, counts.idle) == (1, 0)
+    for uid in "abc":
+        counts.remove(uid)
+    assert (counts.units, counts.idle) == (0, 0)

@@ -325,6 +325,18 @@ def test_a_budget_with_other_settings_than_it_was_counted_for_allows_nothing() -
     assert ask(msgspec.structs.replace(changed, status=counted), pod()).allowed
 
 
+def test_pods_that_are_not_wanted_any_more_are_free_and_no_stock_for_others() -> None:
+    """Three of the four that the budget allows are those of an owner that wants none."""
+    ending = budget(allowed=4, desired=4, total=5, released=["ending"], idle=3)
+    assert ask(ending, pod(1, owners=("ending",))).reason is Reason.RELEASED
+    first = ask(ending, pod(2))
+    assert first.reason is Reason.BUDGET
+    second = ask(stored(ending, first), pod(3))
+    assert second.reason is Reason.EXHAUSTED
+    assert "4 of 5 pods are available; the budget web requires 4" in second.message
+    assert ask(stored(ending, first), pod(1, owners=("ending",))).allowed
+
+
 def test_a_denial_says_that_pods_are_held_one_by_one() -> None:
     denial = ask(budget(allowed=0, groups=True, reached=False), pod(group="g1"))
     assert "9 of 10 pods are available" in denial.message

@@ -102,6 +102,7 @@ async def test_a_daemon_set_and_a_job_say_how_many_pods_they_want() -> None:
         await scene.client.patch(JOB, over, "batch", NS, subresource="status")
         await scene.settle()
         assert await scene.delete("batch-3") == 200
+        await scene.settle()
         assert scene.numbers() == (2, 2, 0, 3)
 
 
@@ -286,6 +287,7 @@ async def test_a_deployment_that_is_deleted_releases_the_pods_of_its_replica_set
         await scene.settle()
         await scene.client.delete(DEPLOYMENT, "top", NS)
         await scene.settle()
+        assert scene.numbers() == (3, 3, 0, 0)
         assert [await scene.delete(f"rs-{number}") for number in range(3)] == [200] * 3
 
 
@@ -300,7 +302,8 @@ async def test_released_pods_are_no_stock_for_others(resource: Anything) -> None
         await scene.settle()
         await scene.scale(resource, "ending", 0)
         await scene.settle()
-        assert scene.numbers() == (1, 5, 4, 5)
+        # All that are ready are shown, and five of them are free to go.
+        assert scene.numbers() == (6, 10, 4, 5)
         assert [await scene.delete(f"staying-{number}") for number in range(2)] == [200, 429]
         assert await scene.delete("ending-0") == 200
         await scene.scale(resource, "ending", 5)
@@ -369,7 +372,7 @@ class TestLearned:
             scene.controller.recounts.add((NS, "b"))
             await scene.settle()
             assert scene.controller.index.is_released("uid-of-gone")
-            assert scene.numbers() == (0, 0, 0, 0)
+            assert scene.numbers() == (2, 2, 0, 0)
 
     @simulated
     async def test_nothing_is_learned_of_pods_without_an_owner_that_has_a_scale(self) -> None:
@@ -485,9 +488,11 @@ class TestGroups:
             assert await scene.delete("top-0-1") == 429
             await scene.client.patch(LWS, {"spec": {"replicas": 0}}, "top", NS)
             await scene.settle()
-            assert scene.numbers() == (0, 0, 0, 0)
+            assert scene.numbers() == (2, 2, 0, 0)
             names = sorted(scene.names())
             assert [await scene.delete(name) for name in names] == [200] * 6
+            await scene.settle()
+            assert scene.numbers() == (0, 0, 0, 0)
 
     @simulated
     async def test_a_group_whose_pods_are_all_gone_counts_while_its_owner_misses_them(

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 _SHOWN = 5
 
 
-def listed(names: Iterable[str], most: int = _SHOWN) -> str:
+def listed(names: Iterable[str], most: int = _SHOWN, separator: str = ", ") -> str:
     """`a, b and 3 more`."""
     found = list(names)
     more = len(found) - most
-    return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")
+    return separator.join(found[:most]) + (f" and {more} more" if more > 0 else "")

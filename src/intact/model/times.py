@@ -7,8 +7,9 @@
 | `micro_timestamp` | leases | not at all |
 """  # noqa: E501
 
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 
+SKEW = timedelta(seconds=10)
 _ALMOST_A_SECOND = timedelta(microseconds=999_999)
 
 
@@ -27,5 +28,30 @@ def micro_timestamp(moment: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Raises ValueError if the text is not a time."""
-    return datetime.fromisoformat(text)
+    """In UTC, which is meant where no zone is given. Raises ValueError if the text is not a time,
+    or one with which nothing can be computed."""
+    found = datetime.fromisoformat(text)
+    try:
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text} is out of range") from error
+    if found.year == MAXYEAR:
+        raise ValueError(f"{text} is out of range")
+    return found
+
+
+def is_time(text: str) -> bool:
+    try:
+        parse_time(text)
+    except ValueError:
+        return False
+    return True
+
+
+def past_time(text: str, now: datetime) -> str:
+    """The time itself, or now in its place, if it is not a time or is yet to come: what counts from
+    then on must end. Clocks of several machines may differ by `SKEW`."""
+    try:
+        return text if parse_time(text) <= now + SKEW else timestamp_after(now)
+    except ValueError:
+        return timestamp_after(now)

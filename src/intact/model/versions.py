@@ -4,7 +4,21 @@ They go back only if its database is restored from a backup. Then a version of b
 about what is stored now.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What a consistent list says."""
+
+    version: str
+    objects: Mapping[str, str]
+    """The versions of its objects, by UID."""
+
+    def latest(self) -> str:
+        """The latest version of an object; empty if there are none."""
+        return max(self.objects.values(), key=lambda each: number_of(each) or 0, default="")
 
 
 def number_of(version: str) -> int | None:

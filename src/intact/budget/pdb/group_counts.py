@@ -22,6 +22,7 @@ from intact.budget.pdb.pod_counts import is_healthy
 from intact.model.meta import OwnerReference
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_of, is_gone, is_terminating
+from intact.model.times import is_time
 
 K = TypeVar("K")
 _CONTROLLERS = 3
@@ -339,7 +340,8 @@ def evicted_at(pod: Pod) -> str:
     for condition in pod.status.conditions:
         if condition.type == "DisruptionTarget" and condition.status == "True":
             evicted = condition.reason == "EvictionByEvictionAPI"
-            return condition.last_transition_time or "" if evicted else ""
+            at = condition.last_transition_time or "" if evicted else ""
+            return at if is_time(at) else ""  # others may write it
     return ""
 
 

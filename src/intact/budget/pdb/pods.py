@@ -26,7 +26,7 @@ from intact.model.meta import Condition
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
-from intact.model.times import parse_time
+from intact.model.times import parse_time, past_time
 
 DELETION_TIMEOUT = timedelta(minutes=2)
 """How long an eviction that was allowed may take to be seen."""
@@ -72,11 +72,12 @@ def look_again(
         pod = find(name)
         if pod is None or is_terminating(pod):
             continue
-        expires = parse_time(at) + DELETION_TIMEOUT
+        kept_at = past_time(at, now)
+        expires = parse_time(kept_at) + DELETION_TIMEOUT
         if expires < now:
             overdue.append(pod)
             continue
-        kept[name] = at
+        kept[name] = kept_at
         pods.append(pod)
         next_check = expires if next_check is None else min(next_check, expires)
     return Disrupted(kept, tuple(pods), tuple(overdue), next_check)

@@ -46,9 +46,11 @@ from intact.model.pub import (
     UNREADABLE,
     ContainerMark,
     Ledger,
+    LedgerRecord,
     PodUnavailableBudget,
     PubStatus,
 )
+from intact.model.times import past_time
 
 
 class Reason(StrEnum):
@@ -119,9 +121,7 @@ def decide(
     if not _is_processed(budget):
         return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
     if record := status.ledger.pods.get(pod.uid):
-        unchanged = stands(record, operation, now)
-        written = None if unchanged else _recorded(status, pod, operation, now)
-        return Decision(True, Reason.RECORDED, status=written)
+        return _again(budget, pod, record, operation, now)
     if not status.ledger.reached:  # no group has as many pods as it needs: each pod is a unit
         pod = replace(pod, group=None)
     if _is_released(status.ledger, pod):
@@ -209,6 +209,21 @@ def _is_processed(budget: PodUnavailableBudget) -> bool:
     return ledger is not UNREADABLE and ledger.rules == rules_of(read_settings(budget))
 
 
+def _again(
+    budget: PodUnavailableBudget,
+    pod: Subject,
+    record: LedgerRecord,
+    operation: Operation,
+    now: datetime,
+) -> Decision:
+    """For a pod that is recorded already."""
+    if past_time(record.at, now) != record.at:
+        return Decision(False, Reason.NOT_PROCESSED, _being_repaired(budget))
+    unchanged = stands(record, operation, now)
+    written = None if unchanged else _recorded(budget.status, pod, operation, now)
+    return Decision(True, Reason.RECORDED, status=written)
+
+
 def _deny(
     budget: PodUnavailableBudget, pod: Subject, live_available: int | None
 ) -> Decision | None:
@@ -269,6 +284,13 @@ def _unhealthy(budget: PodUnavailableBudget, pod: Subject, available: int) -> st
     return (
         f"{_exhausted(budget, pod, available)} With {UNHEALTHY_POLICY}: "
         f"{UnhealthyPolicy.IF_HEALTHY_BUDGET} the pod is held although {state}."
+    )
+
+
+def _being_repaired(budget: PodUnavailableBudget) -> str:
+    return (
+        f"The ledger of the budget {budget.metadata.name} states a time that is not in the past; "
+        "Intact is repairing it, try again in a moment."
     )
 
 

@@ -30,7 +30,7 @@ from intact.model.pub import (
     PubSpec,
     PubStatus,
 )
-from intact.model.versions import is_at_least
+from intact.model.versions import is_at_least, is_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def unseen(
         pod = find(record.name)
         if pod is None or pod.metadata.uid != uid:
             # Not in the store: gone, unless the store is too old to have seen it come.
-            if int(record.resource_version or 0) > int(seen or 0):
+            if is_before(seen, record.resource_version):
                 kept[uid] = record
         elif _is_unseen(record, pod):
             is_as_read = versions.get(uid) == pod.metadata.resource_version
@@ -136,7 +136,7 @@ def _is_untouched(pod: Pod, record: LedgerRecord) -> bool:
     """Whether the pod is as it was when the gate admitted its last change. A change that is over by
     then is an earlier one."""
     version = pod.metadata.resource_version
-    return bool(version) and int(version) <= int(record.resource_version or 0)
+    return bool(version) and not is_before(record.resource_version, version)
 
 
 @dataclass(frozen=True, slots=True)

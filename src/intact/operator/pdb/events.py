@@ -5,15 +5,21 @@ what it says begins, and again only after that has ended or the text differs. Wh
 budget that counts groups is an event as well, under the reason of its condition.
 """
 
+import logging
+from collections.abc import Sequence
+
 import msgspec
 
 from intact.budget.pdb.group_conditions import MISCONFIGURED
 from intact.kube.events import EventRecorder, EventType, reference_to
 from intact.kube.resources import PDBS, PODS
 from intact.kube.store import Key, key_of
+from intact.model.listing import listed
 from intact.model.meta import Condition, LabelSelector
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
+
+log = logging.getLogger(__name__)
 
 NO_PODS = "NoPods"
 NOT_COUNTED = "CalculateExpectedPodCountFailed"
@@ -21,6 +27,7 @@ UNMANAGED_PODS = "UnmanagedPods"
 NOT_DELETED = "NotDeleted"
 SEVERAL_BUDGETS = "MultiplePodDisruptionBudgets"
 OTHER_WRITER = "OtherStatusWriter"
+LEDGER_REPAIRED = "LedgerRepaired"
 
 
 class DisruptionEvents:
@@ -75,6 +82,16 @@ class DisruptionEvents:
             "--controllers=*,-disruption-controller, or intact without disruption."
         )
         self._begin(budget, "Warning", OTHER_WRITER, text)
+
+    def ledger_repaired(self, budget: PodDisruptionBudget, problems: Sequence[str]) -> None:
+        """`problems` say what could not be; nothing is said if there are none."""
+        if problems:
+            found = listed(problems, separator="; ")
+            text = f"The ledger of this PodDisruptionBudget was repaired: {found}"
+            log.warning("%s/%s: %s", *key_of(budget), text)
+            self._recorder.record(
+                reference_to(PDBS, budget.metadata), "Warning", LEDGER_REPAIRED, text
+            )
 
     def configured(self, budget: PodDisruptionBudget, problem: Condition | None) -> None:
         """`problem` is its condition BudgetConfigured, if that is False."""

@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from intact.budget.pdb.annotations import annotations_of, ledger_of
+from intact.budget.pdb.annotations import annotations_of
 from intact.budget.pdb.disrupted_pods import look_again, overdue
 from intact.budget.pdb.group_conditions import BUDGET_CONFIGURED, NEED_NOT_REACHED
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_recount import Recounted, is_current, next_check, recount
 from intact.budget.pdb.group_settings import REPLICAS
+from intact.budget.pdb.ledger_repair import repair
 from intact.kube.client import Client
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
@@ -24,13 +25,13 @@ from intact.model.meta import Condition, OwnerReference, api_group
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
-from intact.model.times import parse_time
+from intact.model.times import parse_time, past_time
 from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.gate_probe import GateProbe
 from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import PdbEntry, PdbIndex
 from intact.operator.pdb.status_writer import StatusWriter
-from intact.operator.watch.freshness import Behind, versions_now
+from intact.operator.watch.freshness import Behind, pods_beyond, versions_now
 from intact.operator.watch.owners import Workloads
 
 _LOOK_AGAIN = 1.0
@@ -95,19 +96,22 @@ class GroupRecount:
 
         # A pod that seems not to have gone in time may have gone: the store can be behind by more
         # than that time.
-        late = overdue(
-            entry.budget.status.disrupted_pods,
-            ledger_of(entry.budget),
-            find,
-            counts.evicted,
-            self._now(),
-        )
+        now, asked = self._now(), entry.budget
+        stated = repair(asked, now)
+        late = overdue(stated.disrupted, stated.ledger, find, counts.evicted, now)
         versions = await versions_now(self._client, late)
+        present = None
+        if not is_current(stated.ledger, self._pods.version):
+            present = await pods_beyond(
+                self._client, namespace, lambda version: is_current(stated.ledger, version)
+            )
         # From here to the write nothing is awaited: one moment of the store is counted.
         if self._is_doubtful():
             self._queue.add_after(entry.key, _LOOK_AGAIN)
             return
-        budget, now, before = entry.budget, self._now(), ledger_of(entry.budget)
+        budget, now = entry.budget, self._now()
+        stated = repair(budget, now, present if budget is asked else None)
+        before = stated.ledger
         if not is_current(before, self._pods.version):
             raise Behind(
                 f"the pods are known up to version {self._pods.version}; an earlier recount or a "
@@ -116,7 +120,7 @@ class GroupRecount:
         # The counts may have seen pods of a history that the server has gone back from.
         counts.version = min(counts.version, int(self._pods.version))
         standing = look_again(
-            budget.status.disrupted_pods,
+            stated.disrupted,
             before,
             find,
             counts.evicted,
@@ -131,8 +135,9 @@ class GroupRecount:
             self._queue.add_after(entry.key, (moment - now).total_seconds() + _MARGIN)
         if self._report_no_pods:
             self._events.counted(budget, pods=counts.pods, unmanaged=0)
-        if _differs(budget, before, found):
+        if stated.problems or _differs(budget, before, found):
             await self._writer.write(budget, found.status, annotations_of(found.ledger))
+            self._events.ledger_repaired(budget, stated.problems)
             self._note_misconfigured(budget, found)
         self._tell(budget, found.status, now)
         for pod in standing.overdue:
@@ -152,7 +157,8 @@ class GroupRecount:
         """Record an event for what is wrong with the budget."""
         problem = _problem(status)
         if problem is not None and problem.reason == NEED_NOT_REACHED:
-            wait = parse_time(problem.last_transition_time) + STARTING - now
+            began = parse_time(past_time(problem.last_transition_time or "", now))
+            wait = began + STARTING - now
             if wait > timedelta():
                 self._queue.add_after(key_of(budget), wait.total_seconds() + _MARGIN)
                 return

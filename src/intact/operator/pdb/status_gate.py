@@ -27,6 +27,7 @@ from intact.budget.pdb.group_decision import (
 )
 from intact.budget.pdb.group_recount import is_current
 from intact.budget.pdb.group_settings import rules_of
+from intact.budget.pdb.ledger_repair import repair
 from intact.budget.pdb.pod_counts import is_healthy
 from intact.kube.own_user import OwnUser
 from intact.kube.reflector import Reflector
@@ -103,6 +104,8 @@ class PdbStatusGate:
         if problem := problem_of(old, ledger):
             return problem
         assert ledger is not None
+        if repair(old, self._now()).problems:
+            return still_processed(old, "its ledger states what cannot be, and is repaired first")
         names = evicted_names(old.status, new.status)
         if not names:
             return still_processed(old, "the write of the API server names no pod")

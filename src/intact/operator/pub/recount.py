@@ -6,7 +6,9 @@ Admissions that wait at the gate meanwhile go into the same write.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -16,6 +18,7 @@ from intact.budget.pub import conditions
 from intact.budget.pub.conditions import Absence
 from intact.budget.pub.kept_pods import next_forgotten
 from intact.budget.pub.ledger import RECORD_LIFETIME
+from intact.budget.pub.ledger_repair import repair
 from intact.budget.pub.never_allows import never_allows
 from intact.budget.pub.recount import (
     Expectation,
@@ -33,17 +36,21 @@ from intact.kube.events import EventRecorder, reference_to
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PODS, PUBS
-from intact.kube.store import Key
+from intact.kube.store import Key, key_of
 from intact.model.conditions import merge
+from intact.model.listing import listed
 from intact.model.meta import Condition
 from intact.model.pod import Pod
-from intact.model.pub import UNREADABLE, PodUnavailableBudget, PubStatus
+from intact.model.pub import PodUnavailableBudget, PubStatus
+from intact.model.versions import Present
 from intact.operator.pub.commits import Commits
 from intact.operator.pub.expected import ExpectedUnits, Learned
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.pub.status import read_again
 from intact.operator.pub.targets import Targets
-from intact.operator.watch.freshness import Behind, versions_now
+from intact.operator.watch.freshness import Behind, pods_beyond, versions_now
+
+log = logging.getLogger(__name__)
 
 GATHER = 0.2
 """Seconds for which events are gathered."""
@@ -54,6 +61,14 @@ _LOOK_AGAIN = 1.0
 """Seconds after which a budget is counted again if the store was behind."""
 _ASK_AGAIN = 15.0
 """Seconds after which an owner is asked again how many pods it wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Beyond:
+    budget: PodUnavailableBudget
+    """The reading whose ledger was compared."""
+    pods: Present | None
+    """None if the API server has reached all that it states."""
 
 
 class Recounter:
@@ -108,6 +123,7 @@ class Recounter:
         expectation, learned = await self._expected.of(entry)
         self._take_in(learned)
         versions = await self._read_overdue(entry)
+        beyond = await self._read_beyond(entry)
         absence = await self._targets.absence(entry)
         async with self._writes, entry.writing:
             await entry.turn.come()
@@ -115,7 +131,7 @@ class Recounter:
                 self.mark(entry.key)
                 return
             try:
-                await self._write(entry, expectation, versions, absence)
+                await self._write(entry, expectation, versions, beyond, absence)
             except Conflict:
                 # Mostly the gate of another process, which goes first: its requests wait for a
                 # unit that is there, those that wait for this recount for a unit that is not.
@@ -138,6 +154,7 @@ class Recounter:
         entry: PubEntry,
         expectation: Expectation,
         versions: Mapping[str, str],
+        beyond: _Beyond | None,
         absence: Absence | None,
     ) -> None:
         # Nothing is awaited up to the write: the counts are of one moment of the store.
@@ -145,17 +162,18 @@ class Recounter:
             self._queue.add_after(entry.key, _LOOK_AGAIN)
             return
         budget, now, seen = entry.budget, self._now(), self._pods.version
-        if not is_current(budget, seen):
+        present = beyond.pods if beyond is not None and beyond.budget is budget else None
+        repaired = repair(budget.status.ledger, now, present)
+        sound = msgspec.structs.replace(budget, status=budget.status.with_ledger(repaired.ledger))
+        if not is_current(sound, seen):
             raise Behind(
                 f"the pods are known up to version {seen}; an earlier recount, or a record of the "
                 f"gate, of budget {budget.metadata.name} is newer"
             )
         namespace = budget.metadata.namespace
-        records, stayed = unseen(
-            budget.status.ledger.pods, self._finder(namespace), seen, now, versions
-        )
+        records, stayed = unseen(repaired.ledger.pods, self._finder(namespace), seen, now, versions)
         entry.counts.set_ledger(records)
-        counted = recount(budget, entry.counts, expectation, records, seen, now)
+        counted = recount(sound, entry.counts, expectation, records, seen, now)
         status = counted.status
         if entry.counts.pods:
             absence = None  # they have come meanwhile
@@ -179,19 +197,30 @@ class Recounter:
             self._queue.add_after(entry.key, _LOOK_AGAIN)
         if expectation.problem or (absence is not None and absence.status == "False"):
             self._queue.add_after(entry.key, _ASK_AGAIN)
-        if _differs(budget.status, status) and self._leads():
+        if (repaired.problems or _differs(budget.status, status)) and self._leads():
             await self._commits.store_with(entry, budget, status)
             self.writes += 1
             self._report_unreachable(budget, status)
+            self._report_repaired(budget, repaired.problems)
         for name in stayed:
             self._report_not_deleted(budget, name)
 
     async def _read_overdue(self, entry: PubEntry) -> dict[str, str]:
         """The versions that overdue pods have at the API server. The store may be behind by more
         than a record's lifetime: a watch can stand still for that long."""
-        records, find = entry.budget.status.ledger.pods, self._finder(entry.key[0])
-        late = overdue(records, find, self._now())
+        now, find = self._now(), self._finder(entry.key[0])
+        late = overdue(repair(entry.budget.status.ledger, now).ledger.pods, find, now)
         return await versions_now(self._client, late) if late else {}
+
+    async def _read_beyond(self, entry: PubEntry) -> _Beyond | None:
+        """If the ledger is ahead of the store: what the API server says to that."""
+        budget = entry.budget
+        if is_current(budget, self._pods.version):
+            return None
+        pods = await pods_beyond(
+            self._client, entry.key[0], lambda version: is_current(budget, version)
+        )
+        return _Beyond(budget, pods)
 
     def _finder(self, namespace: str) -> Callable[[str], Pod | None]:
         return lambda name: self._pods.store.get(namespace, name)
@@ -230,6 +259,13 @@ class Recounter:
                 reference = reference_to(PUBS, budget.metadata)
                 self._events.record(reference, "Warning", kind, f"{one.message}.")
 
+    def _report_repaired(self, budget: PodUnavailableBudget, problems: Sequence[str]) -> None:
+        if problems:
+            text = f"The ledger of this budget was repaired: {listed(problems, separator='; ')}"
+            log.warning("budget %s/%s: %s", *key_of(budget), text)
+            reference = reference_to(PUBS, budget.metadata)
+            self._events.record(reference, "Warning", "LedgerRepaired", text)
+
     def _report_not_deleted(self, budget: PodUnavailableBudget, name: str) -> None:
         meta = budget.metadata
         pod = self._pods.store.get(meta.namespace, name)
@@ -245,4 +281,4 @@ class Recounter:
 def _differs(old: PubStatus, new: PubStatus) -> bool:
     """Whether a write is worth it: not only to say that the pods were looked at again."""
     looked = msgspec.structs.replace(new.ledger, seen=old.ledger.seen)
-    return old.ledger is UNREADABLE or old != new.with_ledger(looked)
+    return old != new.with_ledger(looked)

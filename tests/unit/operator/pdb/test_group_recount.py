@@ -1,9 +1,14 @@
 """The recount of budgets that count groups, on the API in memory."""
 
+from typing import Any
+
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from intact.budget.pdb.annotations import ledger_of
-from intact.budget.pdb.group_settings import rules_of
+from intact.budget.pdb.group_settings import LEDGER, rules_of
+from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.operator.pdb.tallies import counting_groups
 from intact.sandbox import Moment
 from tests.unit.kube.simulated import simulated
@@ -255,3 +260,66 @@ async def test_what_was_admitted_does_not_lower_the_number_of_groups(
         await groups.denial("b-0")
         await scene.settle(15)
         assert groups.replicas() == (1, 3, 2, 3)
+
+
+FORGED: dict[str, dict[str, Any]] = {
+    "a recount of the future": {"seen": "999999999999999"},
+    "a recount of no version": {"seen": "abc"},
+    "absent since the future": {"absent": {"red": "2400-01-01T00:00:00Z"}},
+    "absent since no time": {"absent": {"green": "soon"}},
+    "a record of the future": {"pods": {"red-0": {"uid": "x", "version": "999999999999999"}}},
+    "10,000 records": {"pods": {f"x-{n}": {"version": "9" * 18} for n in range(10_000)}},
+    "a map that is a list": {"pods": ["x"]},
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+@simulated
+async def test_nothing_in_a_ledger_can_stop_a_recount(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with holding() as (scene, groups):
+        for group in ("red", "blue"):
+            await groups.group(group)
+        await groups.budget(maxUnavailable=1)
+        ledger = ledger_of(scene.pdb_stored())
+        text = msgspec.json.encode(msgspec.to_builtins(ledger) | FORGED[name]).decode()
+        await scene.client.patch(BUDGETS, {"metadata": {"annotations": {LEDGER: text}}}, "b", NS)
+        await scene.settle(130 if name == "absent since no time" else 3)
+        assert groups.replicas() == (1, 2, 1, 2)
+        [event] = await scene.events("LedgerRepaired")
+        assert (event["involvedObject"]["name"], event["count"]) == ("b", 1)
+        assert "ns/b: The ledger of this PodDisruptionBudget was repaired: " in caplog.text
+        assert await scene.evict("red-0") == 200
+        await groups.denial("blue-0")
+
+
+@simulated
+async def test_the_gate_waits_for_the_repair_of_a_ledger() -> None:
+    async with holding() as (scene, groups):
+        for group in ("red", "blue"):
+            await groups.group(group)
+        await groups.budget(maxUnavailable=1)
+        scene.faults.hold_watches(lambda request: "poddisruptionbudgets" in request.path)
+        ledger = ledger_of(scene.pdb_stored())
+        forged = replace(ledger, absent={"green": "soon"})
+        text = msgspec.json.encode(forged).decode()
+        await scene.client.patch(BUDGETS, {"metadata": {"annotations": {LEDGER: text}}}, "b", NS)
+        assert "its ledger states what cannot be" in await groups.denial("red-0")
+
+
+@simulated
+async def test_an_entry_of_disrupted_pods_of_the_future_ends_as_if_it_began_now() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await scene.pdb(annotations=BY_LABEL, maxUnavailable=1)
+        # Once the budget has the label, nobody else can write this any more.
+        await scene.set_status(disruptedPods={"red-0": "2400-01-01T00:00:00Z"})
+        label = {"metadata": {"labels": {SCOPE_LABEL: "Workload"}}}
+        await scene.client.patch(BUDGETS, label, "b", NS)
+        await scene.settle(5)
+        assert groups.replicas()[:2] == (0, 0)
+        assert await scene.events("LedgerRepaired")
+        await scene.settle(10)
+        assert groups.replicas()[:2] == (1, 1)
+        assert scene.pdb_status().disrupted_pods == {}

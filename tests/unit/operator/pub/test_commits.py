@@ -214,7 +214,7 @@ async def test_a_request_that_is_cancelled_does_not_disturb_the_others() -> None
 
 
 @simulated
-async def test_a_bad_record_fails_the_request_of_its_pod_and_no_other() -> None:
+async def test_a_bad_record_denies_the_request_of_its_pod_until_it_is_repaired() -> None:
     async with running() as scene:
         names = await crowd(scene, maxUnavailable=1)
         asked = subject(scene, names[0])
@@ -223,7 +223,8 @@ async def test_a_bad_record_fails_the_request_of_its_pod_and_no_other() -> None:
         await scene.client.patch(BUDGETS, body, "b", NS, subresource="status")
         await scene.settle(0.05)
         commits, key = scene.controller.commits, (NS, "b")
-        with pytest.raises(ValueError, match="noon"):
-            await asyncio.wait_for(commits.commit(key, asked, Operation.DELETE), 60)
+        denied = await commits.commit(key, asked, Operation.DELETE)
+        assert (denied.allowed, denied.reason) == (False, Reason.NOT_PROCESSED)
+        assert "states a time that is not in the past" in denied.message
         other = await commits.commit(key, subject(scene, names[1]), Operation.DELETE)
         assert other.reason is Reason.LIVE_COUNT

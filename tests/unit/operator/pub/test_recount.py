@@ -1,11 +1,16 @@
 """The leader's work: what is written when, what is cleared, and which conditions come and go."""
 
 import asyncio
+from typing import Any
 
+import msgspec
 import pytest
 
+from intact.budget.pub import recount as counting
 from intact.budget.pub.kept_pods import GONE_FOR
 from intact.kube.transport import Request
+from intact.model.pub import PodUnavailableBudget
+from intact.operator.pub import recount as recount_module
 from intact.sandbox import Moment, Rule
 from tests.support.objects import PODS
 from tests.unit.kube.simulated import simulated
@@ -51,19 +56,15 @@ class TestWrites:
     async def test_a_store_older_than_the_last_recount_is_not_counted(self) -> None:
         async with running() as scene:
             await three(scene)
-            ahead = str(scene.api.revision + 20)
-            await scene.client.patch(
-                BUDGETS,
-                {"status": {"ledger": f'{{"seen":"{ahead}"}}'}},
-                "b",
-                NS,
-                subresource="status",
-            )
+            scene.faults.hold_watches(lambda request: request.path == "/api/v1/pods")
             await scene.set_ready("p-0", False)
+            text = forged(scene, seen=str(scene.api.revision))
+            patch = {"status": {"ledger": text}}
+            await scene.client.patch(BUDGETS, patch, "b", NS, subresource="status")
             await scene.settle()
             assert scene.numbers() == (1, 3, 2, 3)
-            for number in range(20):
-                await scene.update("p-1", {"metadata": {"annotations": {"n": str(number)}}})
+            assert scene.controller.recounts.retries
+            scene.faults.release_watches()
             await scene.settle(30)
             assert scene.numbers() == (0, 2, 2, 3)
 
@@ -278,3 +279,90 @@ async def test_surge_pods_may_go_beside_the_pods_that_may_be_missing() -> None:
         assert scene.numbers() == (3, 6, 3, 4)
         answers = [await scene.delete(f"p-{number}") for number in range(6)]
         assert answers == [200] * 3 + [429] * 3
+
+
+def forged(scene: Scene, **values: Any) -> str:
+    """The text of the stored ledger, with these values in it."""
+    return msgspec.json.encode(msgspec.to_builtins(scene.status().ledger) | values).decode()
+
+
+FUTURE = {"name": "p-0", "operation": "DELETE", "at": "2400-01-01T00:00:00Z"}
+FORGED: dict[str, dict[str, Any]] = {
+    "a recount of the future": {"seen": "999999999999999"},
+    "a recount of no version": {"seen": "abc"},
+    "a record of the future": {"pods": {"uid": FUTURE | {"resourceVersion": "999999999999999"}}},
+    "a record of no version": {"pods": {"uid": FUTURE | {"resourceVersion": "abc"}}},
+    "a record of no time": {
+        "pods": {"uid": FUTURE | {"at": "soon", "operation": "FLY", "resourceVersion": "1"}}
+    },
+    "10,000 records of pods that never were": {
+        "pods": {f"uid-{n}": FUTURE | {"resourceVersion": "10000000"} for n in range(10_000)}
+    },
+    "a map that is a list": {"pods": ["x"]},
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+@simulated
+async def test_nothing_in_a_ledger_can_stop_a_recount(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running() as scene:
+        await three(scene)
+        known = scene.api.peek("pods", NS, "p-0") or {}
+        text = forged(scene, **FORGED[name]).replace('"uid"', f'"{known["metadata"]["uid"]}"')
+        patch = {"status": {"ledger": text}}
+        await scene.client.patch(BUDGETS, patch, "b", NS, subresource="status")
+        await scene.settle()
+        if known["metadata"]["uid"] in scene.status().ledger.pods:
+            await scene.settle(31)  # the pod exists, and may have been admitted: for its lifetime
+        assert scene.numbers() == (1, 3, 2, 3)
+        assert scene.status().ledger.pods == {}
+        [event] = await scene.events("LedgerRepaired")
+        assert event["involvedObject"]["name"] == "b"
+        assert (event["type"], event["count"]) == ("Warning", 1)
+        assert "budget ns/b: The ledger of this budget was repaired: " in caplog.text
+        assert [await scene.delete(f"p-{number}") for number in range(3)] == [200, 429, 429]
+
+
+@simulated
+async def test_a_store_that_is_behind_repairs_nothing() -> None:
+    """A version that the server has reached is not out of range, whatever the store has seen."""
+    async with running() as scene:
+        await three(scene)
+        scene.faults.hold_watches(lambda request: request.path == "/api/v1/pods")
+        await scene.update("p-1", {"metadata": {"labels": {"app": "a", "x": "y"}}})
+        assert await scene.delete("p-0") == 200
+        await scene.finish("p-0")
+        await scene.settle(10)
+        assert [each.name for each in scene.status().ledger.pods.values()] == ["p-0"]
+        assert await scene.events("LedgerRepaired") == []
+        scene.faults.release_watches()
+        await scene.settle()
+        assert scene.status().ledger.pods == {}
+
+
+@simulated
+async def test_a_budget_whose_recount_fails_for_good_does_not_stop_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running() as scene:
+        await three(scene)
+        await scene.budget("other", select={"app": "other"}, maxUnavailable=1)
+        await scene.settle()
+        whole = counting.recount
+
+        def broken(budget: PodUnavailableBudget, *rest: Any) -> Any:
+            if budget.metadata.name == "b":
+                raise ZeroDivisionError("a bug")
+            return whole(budget, *rest)
+
+        monkeypatch.setattr(recount_module, "recount", broken)
+        await scene.set_ready("p-0", False)
+        await scene.pod("q", labels={"app": "other"})
+        await scene.settle()
+        assert scene.numbers("other")[1] == 1
+        assert scene.numbers() == (1, 3, 2, 3)
+        assert await scene.delete("p-1") == 429, "the live count holds"
+        assert scene.controller.recounts.retries > 3
+        assert "pub ('ns', 'b'): a bug; retrying with backoff" in caplog.text

@@ -5,7 +5,8 @@ import pytest
 from intact.kube.client import Client
 from intact.kube.errors import Unreachable
 from intact.kube.resources import PODS as POD_VIEWS
-from intact.operator.watch.freshness import versions_now
+from intact.model.versions import Present
+from intact.operator.watch.freshness import pods_beyond, versions_now
 from intact.sandbox import MemoryApi
 from tests.support.objects import PODS, pod
 
@@ -44,3 +45,21 @@ async def test_a_server_that_cannot_be_reached_is_said_to_be() -> None:
     api.faults.fail_next(times=10)
     with pytest.raises(Unreachable):
         await versions_now(client, [seen])
+
+
+async def test_pods_are_listed_only_if_the_server_has_not_reached_what_is_stated() -> None:
+    api = MemoryApi()
+    client = Client(api)
+    made = await client.create(PODS, pod("p"), "default")
+    meta = made["metadata"]
+    asked: list[str] = []
+
+    def never(version: str) -> bool:
+        asked.append(version)
+        return False
+
+    found = await pods_beyond(client, "default", never)
+    assert asked == [str(api.revision)]
+    assert found == Present(str(api.revision), {meta["uid"]: meta["resourceVersion"]})
+    assert found.latest() == meta["resourceVersion"]
+    assert await pods_beyond(client, "default", lambda _version: True) is None

@@ -92,11 +92,26 @@ def run(
     show_default=True,
     help="Replicas of the Deployment.",
 )
-def manifests(namespace: str, image: str | None, replicas: int) -> None:
+@click.option(
+    "--memory-limit", metavar="SIZE", help="Memory limit of a replica; else for 50,000 pods."
+)
+@click.option(
+    "--api-server-cidr",
+    metavar="CIDR",
+    multiple=True,
+    help="Addresses that may reach the webhooks; else all. May be repeated.",
+)
+def manifests(
+    namespace: str,
+    image: str | None,
+    replicas: int,
+    memory_limit: str | None,
+    api_server_cidr: tuple[str, ...],
+) -> None:
     """Print everything that a cluster needs to run Intact, as YAML."""
     from intact.cli import manifests as command
 
-    command.show(namespace, image, replicas)
+    command.show(namespace, image, replicas, memory_limit, api_server_cidr)
 
 
 @main.command()

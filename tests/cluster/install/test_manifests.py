@@ -104,8 +104,11 @@ def test_the_manifests_are_accepted_and_the_pods_start(kubectl: Kubectl, home: s
     until_available(kubectl, home)
     default = ("serviceaccount", "default", "-n", home)
     wait_for(lambda: kubectl.names(*default), "the default ServiceAccount")
-    assert kubectl.names("pdb,service,role,rolebinding,serviceaccount", "-n", home) == [
+    assert kubectl.names(
+        "pdb,networkpolicy,service,role,rolebinding,serviceaccount", "-n", home
+    ) == [
         "poddisruptionbudget.policy/intact",
+        "networkpolicy.networking.k8s.io/intact",
         "service/intact-metrics",
         "service/intact-webhook",
         "role.rbac.authorization.k8s.io/intact",

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from typing import Any
 
+import pytest
 import yaml
 from click.testing import CliRunner
 
@@ -28,3 +29,20 @@ def test_the_image_is_that_of_this_version() -> None:
 def test_there_is_at_least_one_replica() -> None:
     result = CliRunner().invoke(main, ["manifests", "--replicas", "0"])
     assert result.exit_code == 2
+
+
+def test_memory_and_addresses_are_those_that_were_asked_for() -> None:
+    given = ("--memory-limit", "2Gi", "--api-server-cidr", "10.0.0.1/32")
+    image = f"intact:{version('intact')}"
+    wanted = manifests(image=image, memory_limit="2Gi", api_server_cidrs=["10.0.0.1/32"])
+    assert printed(*given) == wanted
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("--memory-limit", "much"), ("--api-server-cidr", "10.0.0.1/8"), ("--api-server-cidr", "x")],
+)
+def test_what_is_no_size_or_no_network_is_one_line(given: tuple[str, str]) -> None:
+    result = CliRunner().invoke(main, ["manifests", *given])
+    assert result.exit_code == 2
+    assert given[0] in result.output

@@ -3,6 +3,7 @@
 The webhook registration is not among them: it carries the CA, so the leader writes it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from intact.operator.install.crds import definitions
@@ -20,16 +21,29 @@ from intact.operator.names import (
 Json = dict[str, Any]
 
 
-def manifests(*, namespace: str = NAMESPACE, image: str, replicas: int = 2) -> list[Json]:
-    """In an order in which they can be created one after another."""
+MEMORY_LIMIT = "1Gi"
+"""For 50,000 pods, with strangers at all places of the webhook port; docs/install.md has more."""
+
+
+def manifests(
+    *,
+    namespace: str = NAMESPACE,
+    image: str,
+    replicas: int = 2,
+    memory_limit: str = MEMORY_LIMIT,
+    api_server_cidrs: Sequence[str] = (),
+) -> list[Json]:
+    """In an order in which they can be created one after another. Without `api_server_cidrs` every
+    address may reach the webhooks: where the API server is, is not known."""
     return [
         _namespace(namespace),
         *definitions(),
         *access(namespace),
         _service(WEBHOOK_SERVICE, namespace, "webhook", 443),
         _service(METRICS_SERVICE, namespace, "http", HTTP_PORT),
+        _network_policy(namespace, api_server_cidrs),
         _budget(namespace),
-        _deployment(namespace, image, replicas),
+        _deployment(namespace, image, replicas, memory_limit),
     ]
 
 
@@ -58,6 +72,27 @@ def _service(name: str, namespace: str, port_name: str, port: int) -> Json:
     }
 
 
+def _network_policy(namespace: str, api_server_cidrs: Sequence[str]) -> Json:
+    """Nothing but the two ports. Kubelets reach the pods of their node in any case."""
+    webhook: Json = {"ports": [{"protocol": "TCP", "port": "webhook"}]}
+    if api_server_cidrs:
+        webhook["from"] = [{"ipBlock": {"cidr": cidr}} for cidr in api_server_cidrs]
+    pages = {
+        "ports": [{"protocol": "TCP", "port": "http"}],
+        "from": [{"namespaceSelector": {}}],
+    }
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(OPERATOR, namespace),
+        "spec": {
+            "podSelector": {"matchLabels": dict(LABELS)},
+            "policyTypes": ["Ingress"],
+            "ingress": [webhook, pages],
+        },
+    }
+
+
 def _budget(namespace: str) -> Json:
     return {
         "apiVersion": "policy/v1",
@@ -67,7 +102,7 @@ def _budget(namespace: str) -> Json:
     }
 
 
-def _deployment(namespace: str, image: str, replicas: int) -> Json:
+def _deployment(namespace: str, image: str, replicas: int, memory_limit: str) -> Json:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -79,12 +114,15 @@ def _deployment(namespace: str, image: str, replicas: int) -> Json:
                 "type": "RollingUpdate",
                 "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
             },
-            "template": {"metadata": {"labels": dict(LABELS)}, "spec": _pod(namespace, image)},
+            "template": {
+                "metadata": {"labels": dict(LABELS)},
+                "spec": _pod(namespace, image, memory_limit),
+            },
         },
     }
 
 
-def _pod(namespace: str, image: str) -> Json:
+def _pod(namespace: str, image: str, memory_limit: str) -> Json:
     on_another_node = {
         "weight": 100,
         "podAffinityTerm": {
@@ -103,11 +141,11 @@ def _pod(namespace: str, image: str) -> Json:
             }
         },
         "terminationGracePeriodSeconds": 45,
-        "containers": [_container(namespace, image)],
+        "containers": [_container(namespace, image, memory_limit)],
     }
 
 
-def _container(namespace: str, image: str) -> Json:
+def _container(namespace: str, image: str, memory_limit: str) -> Json:
     return {
         "name": OPERATOR,
         "image": image,
@@ -127,7 +165,10 @@ def _container(namespace: str, image: str) -> Json:
         "readinessProbe": _probe("/readyz", periodSeconds=2),
         # The API server may still send reviews here until it knows that the pod is terminating.
         "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
-        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "128Mi"},
+            "limits": {"memory": memory_limit},
+        },
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,

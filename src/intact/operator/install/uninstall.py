@@ -108,4 +108,5 @@ async def _wait_for_pods(client: Client, namespace: str, say: Say) -> None:
 def _resource_of(manifest: dict[str, Any]) -> Resource[dict[str, Any]]:
     group, _, version = manifest["apiVersion"].rpartition("/")
     kind = manifest["kind"]
-    return untyped(group, version, f"{kind.lower()}s", kind, namespaced=kind not in _CLUSTER_WIDE)
+    plural = f"{kind.lower()}s".replace("policys", "policies")
+    return untyped(group, version, plural, kind, namespaced=kind not in _CLUSTER_WIDE)

@@ -90,10 +90,12 @@ def application(
     large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     def refuse(reason: str, status: int, problem: str) -> web.Response:
-        """The connection ends, and what is still to come of the body is not read."""
+        """What has come of the body is dropped. A connection that is not proven ends soon: until
+        then another request on it costs less than another handshake."""
         counts[reason] += 1
         answer = web.Response(status=status, text=f"{problem}\n")
-        answer.force_close()
+        if reason != "path":
+            answer.force_close()
         return answer
 
     async def answer(http: web.Request) -> web.Response:

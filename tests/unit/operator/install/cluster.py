@@ -15,6 +15,7 @@ RBAC_KINDS = (
     Kind(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
     Kind(RBAC, "v1", "roles", "Role"),
     Kind(RBAC, "v1", "rolebindings", "RoleBinding"),
+    Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
 )
 
 

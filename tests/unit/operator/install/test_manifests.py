@@ -1,11 +1,12 @@
 """The manifests: what is there, and that the parts fit each other."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from intact.kube.client import Client
-from intact.operator.install.manifests import manifests
+from intact.operator.install.manifests import MEMORY_LIMIT, manifests
 from intact.operator.names import LABELS
 from tests.unit.operator.install.cluster import create_all, new_api
 
@@ -62,3 +63,31 @@ def test_a_pod_meets_the_restricted_security_standard_that_its_namespace_enforce
     security = container()["securityContext"]
     assert (security["runAsNonRoot"], security["allowPrivilegeEscalation"]) == (True, False)
     assert security["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_the_network_policy_opens_the_two_ports_and_no_other() -> None:
+    spec = found("NetworkPolicy")["spec"]
+    assert spec["podSelector"]["matchLabels"] == LABELS
+    assert spec["policyTypes"] == ["Ingress"]
+    webhook, pages = spec["ingress"]
+    assert [port["port"] for port in (*webhook["ports"], *pages["ports"])] == ["webhook", "http"]
+    assert {port["name"] for port in container()["ports"]} == {"webhook", "http"}
+    assert "from" not in webhook, "the address of the API server is not known"
+    assert pages["from"] == [{"namespaceSelector": {}}]
+
+
+def test_the_network_policy_takes_the_addresses_of_the_api_servers() -> None:
+    cidrs = ("10.0.0.1/32", "10.0.0.2/32")
+    webhook, _ = found("NetworkPolicy", api_server_cidrs=cidrs)["spec"]["ingress"]
+    assert [each["ipBlock"]["cidr"] for each in webhook["from"]] == list(cidrs)
+
+
+def test_a_replica_has_the_memory_limit_that_was_asked_for() -> None:
+    assert container()["resources"]["limits"] == {"memory": MEMORY_LIMIT}
+    [only] = found("Deployment", memory_limit="2Gi")["spec"]["template"]["spec"]["containers"]
+    assert only["resources"]["limits"] == {"memory": "2Gi"}
+
+
+def test_the_default_memory_limit_is_in_the_sizing_table() -> None:
+    page = (Path(__file__).parents[4] / "docs/install.md").read_text()
+    assert f"`{MEMORY_LIMIT}`, the default |" in page

@@ -31,6 +31,7 @@ from intact.operator.rbg.controller import RbgController
 from intact.operator.watch.shared import Watches
 from intact.operator.webhook.client_ca import ClientCa
 from intact.operator.webhook.configuration import (
+    DOOR_PATH,
     GATE_PATH,
     PDB_STATUS_PATH,
     PIN_PATH,
@@ -165,6 +166,7 @@ class Process:
         self._gates.append(pdb)
         if groups:
             self._handlers[PDB_STATUS_PATH] = self.metrics.timed(pdb.status_gate.review)
+            self._handlers[DOOR_PATH] = pdb.door.review
             self._handlers[VALIDATE_PDB_PATH] = pdb.validation.review
         self.metrics.show_pdb(pdb)
 

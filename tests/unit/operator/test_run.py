@@ -90,7 +90,7 @@ async def test_webhooks_are_served_only_if_they_are_asked_for_and_answered() -> 
     ("controllers", "paths"),
     [
         (("pub",), {"/gate", "/pin", "/validate/pub"}),
-        (("pdb",), {"/validate/pdb", "/gate/pdb-status"}),
+        (("pdb",), {"/validate/pdb", "/gate/pdb-status", "/door"}),
         (("rbg",), {"/validate/rbg", "/place"}),
     ],
 )

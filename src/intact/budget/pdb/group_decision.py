@@ -34,14 +34,16 @@ from intact.budget.pdb.group_conditions import (
     insufficient_text,
 )
 from intact.budget.pdb.group_counts import Counted
-from intact.budget.pdb.group_recount import is_free, may_go
+from intact.budget.pdb.group_recount import ALWAYS_ALLOW, is_free, may_go
 from intact.budget.pdb.group_settings import check_settings, rules_of
+from intact.budget.pdb.pod_counts import is_healthy
 from intact.budget.pdb.pods import DISRUPTION_ALLOWED
 from intact.model.conditions import merge
 from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.listing import listed
 from intact.model.meta import Condition
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
+from intact.model.pod import Pod
 from intact.model.times import parse_time
 
 
@@ -145,7 +147,8 @@ def decide(
         return Verdict(False, Reason.UNHEALTHY, _unhealthy(budget, ledger, pod, live))
     if live.available <= ledger.desired and _breaks(pod.group, live):
         message = _exhausted(budget, ledger, pod, live, live.available)
-        return Verdict(False, Reason.LIVE_COUNT, message)
+        spent = ledger.allowed <= 0 and not ledger.surplus.get(pod.group)
+        return Verdict(False, Reason.EXHAUSTED if spent else Reason.LIVE_COUNT, message)
     if not free and (pod.group in ledger.unavailable or pod.group in live.unavailable):
         return Verdict(False, Reason.UNHEALTHY, _unhealthy(budget, ledger, pod, live))
     if pod.group in ledger.unavailable:
@@ -158,6 +161,29 @@ def decide(
         taken = msgspec.structs.replace(ledger, surplus=left)
         return _allow(budget, taken, pod, Reason.SURPLUS, now)
     return _spend(budget, ledger, pod, live, now)
+
+
+def as_the_server(budget: PodDisruptionBudget, pod: Pod, verdict: Verdict) -> Verdict:
+    """The same verdict, unless the API server refuses the pod before it asks the gate: at 0
+    disruptionsAllowed it lets only such pods go that are not ready."""
+    status, policy = budget.status, budget.spec.unhealthy_pod_eviction_policy
+    if not verdict.allowed or status.disruptions_allowed > 0:
+        return verdict
+    enough = status.current_healthy >= status.desired_healthy > 0
+    if not is_healthy(pod) and (enough or policy == ALWAYS_ALLOW):
+        return verdict
+    name, found = pod.metadata.name, f"the disruption budget {budget.metadata.name}"
+    if at := status.disrupted_pods.get(name):
+        message = (
+            f"Pod {name} cannot go now: its eviction was allowed at {at} and has not happened, and "
+            f"{found} lets no other pod go. It waits until the pod has gone, or for two minutes."
+        )
+    else:
+        message = (
+            f"Pod {name} cannot go now: it is not ready, and {found} has no healthy pod that may "
+            f"go. Set unhealthyPodEvictionPolicy: {ALWAYS_ALLOW} to let pods go that are not ready."
+        )
+    return Verdict(False, Reason.EXHAUSTED, message)
 
 
 def _breaks(group: str, live: Counted) -> bool:

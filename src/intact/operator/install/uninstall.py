@@ -19,7 +19,13 @@ from intact.operator.install.manifests import manifests
 from intact.operator.names import LABELS, LEASE
 from intact.operator.rbg.evictions import let_go
 from intact.operator.webhook import certificates
-from intact.operator.webhook.configuration import GATED_LABEL, MUTATING, NAME, VALIDATING
+from intact.operator.webhook.configuration import (
+    DOOR_LABEL,
+    GATED_LABEL,
+    MUTATING,
+    NAME,
+    VALIDATING,
+)
 from intact.rollout.names import GROUP, HELD
 from intact.rollout.statefulset import is_held
 
@@ -63,14 +69,14 @@ async def uninstall(
 
 async def _open_the_gate(client: Client, say: Say) -> None:
     await _delete(client, VALIDATING, {"name": NAME}, say)
-    gated = await client.list(NAMESPACES, labels=GATED_LABEL)
-    for namespace in gated.items:
-        name = namespace.metadata.name
-        try:
-            await client.patch(NAMESPACES, {"metadata": {"labels": {GATED_LABEL: None}}}, name)
-        except NotFound:
-            continue
-        say(f"label {GATED_LABEL} of namespace {name} removed")
+    for label in (GATED_LABEL, DOOR_LABEL):
+        for namespace in (await client.list(NAMESPACES, labels=label)).items:
+            name = namespace.metadata.name
+            try:
+                await client.patch(NAMESPACES, {"metadata": {"labels": {label: None}}}, name)
+            except NotFound:
+                continue
+            say(f"label {label} of namespace {name} removed")
 
 
 async def _let_pods_go(client: Client, say: Say) -> None:

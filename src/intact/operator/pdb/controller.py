@@ -7,11 +7,13 @@ for clusters whose kube-controller-manager runs without its own.
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from intact.budget.pdb.group_counts import GroupCounts
+from intact.budget.pdb.group_decision import Verdict
 from intact.budget.pdb.pod_counts import PodCounts
 from intact.budget.pdb.scope import counts_pods
 from intact.kube.client import Client
@@ -21,9 +23,12 @@ from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PDBS
 from intact.kube.store import Key, Store, key_of
+from intact.model.namespace import Namespace
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.pdb.disruption import Disruption
+from intact.operator.pdb.door import Door
+from intact.operator.pdb.door_namespaces import DoorNamespaces
 from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.give_back import GiveBack, is_left_over
 from intact.operator.pdb.group_recount import GroupRecount
@@ -31,13 +36,16 @@ from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import PdbIndex
 from intact.operator.pdb.leaving import Leaving
 from intact.operator.pdb.other_writers import OtherWriters
+from intact.operator.pdb.pauses import Pauses
 from intact.operator.pdb.redefinitions import Redefinitions
 from intact.operator.pdb.stale_targets import StaleTargets
-from intact.operator.pdb.status_gate import Observe, PdbStatusGate
+from intact.operator.pdb.status_gate import PdbStatusGate
 from intact.operator.pdb.status_writer import GROUPS_MANAGER, StatusWriter
-from intact.operator.pdb.tallies import Tallies
+from intact.operator.pdb.tallies import Tallies, counting_groups
+from intact.operator.pdb.turns import Turns
 from intact.operator.pdb.validation import PdbValidation
 from intact.operator.watch.shared import Watches
+from intact.operator.webhook.denials import Denials
 
 _WORKERS = 32
 """So many, because they only wait for the API server."""
@@ -58,7 +66,7 @@ class PdbController:
         disruption: bool = False,
         rng: random.Random | None = None,
         watches: Watches | None = None,
-        observe: Observe = lambda _verdict: None,
+        observe: Callable[[Verdict], None] = lambda _verdict: None,
     ) -> None:
         """The caller runs the watches that it passes in. `groups` and `disruption` say which of the
         two controllers run."""
@@ -70,9 +78,13 @@ class PdbController:
         self._runs_watches = watches is None
         self._watches = watches or Watches(client, rng=self._rng)
         self.budgets: Reflector[PodDisruptionBudget] = Reflector(
-            client, PDBS, Store(), rng=self._rng
+            client, PDBS, Store({"namespace": lambda pdb: [pdb.metadata.namespace]}), rng=self._rng
         )
         self.events = EventRecorder(client, "intact", identity, now=now)
+        self.denials = Denials(self.events)
+        self.denied: dict[Key, Counter[str]] = {}
+        """How often a budget that counts groups has denied an eviction, by reason."""
+        self._observe = observe
         self.recounts: Queue[Key] = Queue("disruption", rng=self._rng)
         self.disruption_events = DisruptionEvents(self.events)
         self.sources = GroupSources(
@@ -86,13 +98,30 @@ class PdbController:
         )
         self.index.on_dirty(self._mark)
         self.redefinitions = Redefinitions(self.index, self.sources, self._watches.pods.store)
+        self.turns, self.pauses = Turns(), Pauses()
         self.status_gate = PdbStatusGate(
             self.index,
             self._watches.pods,
             OwnUser(client),
+            self.turns,
+            self.denials,
             now=now,
             is_doubtful=self._is_doubtful,
-            observe=observe,
+            observe=self._decided,
+        )
+        self.door = Door(
+            client,
+            self.index,
+            self.budgets.store,
+            self._watches.pods.store,
+            self.status_gate,
+            self.turns,
+            self.denials,
+            self._decided,
+        )
+        self.doors: Queue[str] = Queue("doors", rng=self._rng)
+        self.door_namespaces = DoorNamespaces(
+            client, self._watches.namespaces.store, self._has_groups
         )
         self.validation = PdbValidation(
             self._watches.pods.store, self.sources, Leaving(client, now=now), now=now
@@ -133,6 +162,7 @@ class PdbController:
         )
         self.other_writers = OtherWriters(self.disruption_events, self._is_sole_writer)
         self.budgets.store.subscribe(self._budget_changed)
+        self._watches.namespaces.store.subscribe(self._namespace_changed)
         if disruption:
             self.index.on_overlap(self._overlap)
             self._watches.pods.store.subscribe(self._pod_changed)
@@ -156,6 +186,7 @@ class PdbController:
             if self._groups:
                 group.create_task(self.sources.run())
             group.create_task(self.events.run())
+            group.create_task(self.denials.run())
 
     async def wait_synced(self) -> None:
         """Until then the index is incomplete, and the gate must not answer from it."""
@@ -177,6 +208,10 @@ class PdbController:
             async with asyncio.TaskGroup() as group:
                 for _ in range(_WORKERS):
                     group.create_task(work(self.recounts, self._reconcile))
+                if self._groups:
+                    for namespace in self._watches.namespaces.store:
+                        self.doors.add(namespace.metadata.name)
+                    group.create_task(work(self.doors, self.door_namespaces.reconcile))
                 if self._disruption:
                     self._look_for_overlaps()
                     self.stale_targets.mark_all()
@@ -196,6 +231,9 @@ class PdbController:
         if entry is None:
             return
         in_groups = isinstance(entry.tally, GroupCounts)
+        if in_groups and (delay := self.pauses.wait(key)):
+            self.recounts.add_after(key, delay)
+            return
         self.reconciliations["group" if in_groups else "pod"] += 1
         if in_groups:
             await self.group_recount.reconcile(key)
@@ -212,9 +250,48 @@ class PdbController:
     ) -> None:
         if new is None and old is not None:
             self.disruption_events.forget(key_of(old))
+            self.denied.pop(key_of(old), None)
+            self.pauses.forget(key_of(old))
+        self._look_at_evictions(old, new)
         self.other_writers.budget_changed(old, new)
         if self._leading and self._groups and new is not None and is_left_over(new):
             self.recounts.add(key_of(new))
+
+        if (
+            self._leading
+            and self._groups
+            and (old is None or new is None or _scope_differs(old, new))
+        ):
+            self.doors.add((new or old).metadata.namespace)  # type: ignore[union-attr]
+
+    def _look_at_evictions(
+        self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
+    ) -> None:
+        """An eviction that is stored has had its turn, whichever process was asked about it."""
+        if old is None or new is None or not self._groups:
+            return
+        before, after = old.status.disrupted_pods, new.status.disrupted_pods
+        if before == after or before.items() >= after.items():
+            return
+        if self._leading:
+            self.pauses.evicted(key_of(new))
+        pod = self.turns.turn_of(key_of(new))
+        if pod in after and before.get(pod) != after[pod]:
+            self.turns.end(key_of(new), pod)
+
+    def _decided(self, budget: PodDisruptionBudget, verdict: Verdict) -> None:
+        if not verdict.allowed:
+            self.denied.setdefault(key_of(budget), Counter())[verdict.reason] += 1
+        self._observe(verdict)
+
+    def _has_groups(self, namespace: str) -> bool:
+        return any(entry.key[0] == namespace for entry, _ in counting_groups(self.index))
+
+    def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
+        if new is None or not (self._leading and self._groups):
+            return
+        if old is None or old.metadata.labels != new.metadata.labels:
+            self.doors.add(new.metadata.name)
 
     def _pod_changed(self, _old: Pod | None, new: Pod | None) -> None:
         if self._leading and new is not None:
@@ -230,3 +307,7 @@ class PdbController:
     def _overlap(self, pod: Pod, budgets: tuple[Key, ...]) -> None:
         if self._leading:
             self.disruption_events.several_budgets(pod, [name for _, name in budgets])
+
+
+def _scope_differs(old: PodDisruptionBudget, new: PodDisruptionBudget) -> bool:
+    return counts_pods(old) != counts_pods(new)

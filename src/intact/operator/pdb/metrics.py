@@ -4,13 +4,47 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from intact.budget.pdb.annotations import read_ledger
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pdb.tallies import counting_groups
 
 
 def metrics_of_pdbs(controller: PdbController) -> Iterable[Metric]:
+    yield from _of_budgets(controller)
     yield from _of_groups(controller)
     yield from _of_disruption(controller)
+
+
+def _of_budgets(controller: PdbController) -> Iterable[Metric]:
+    """Of those that count groups."""
+    labels = ["namespace", "budget"]
+    total = GaugeMetricFamily(
+        "intact_pdb_total_groups", "Groups that the budget expects.", labels=labels
+    )
+    available = GaugeMetricFamily(
+        "intact_pdb_available_groups", "Groups that are available.", labels=labels
+    )
+    desired = GaugeMetricFamily(
+        "intact_pdb_desired_groups", "Groups that the budget keeps available.", labels=labels
+    )
+    allowed = GaugeMetricFamily(
+        "intact_pdb_allowed_groups", "Groups that the budget lets go now.", labels=labels
+    )
+    for entry, _ in counting_groups(controller.index):
+        if (ledger := read_ledger(entry.budget)) is not None:
+            total.add_metric(entry.key, ledger.expected)
+            available.add_metric(entry.key, ledger.available)
+            desired.add_metric(entry.key, ledger.desired)
+            allowed.add_metric(entry.key, ledger.allowed)
+    denials = CounterMetricFamily(
+        "intact_pdb_denials",
+        "Evictions that a budget that counts groups has denied, by reason.",
+        labels=[*labels, "reason"],
+    )
+    for key, reasons in controller.denied.items():
+        for reason, number in reasons.items():
+            denials.add_metric([*key, reason], number)
+    yield from (total, available, desired, allowed, denials)
 
 
 def _of_groups(controller: PdbController) -> Iterable[Metric]:

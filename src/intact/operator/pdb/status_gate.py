@@ -6,7 +6,6 @@ written.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from datetime import datetime
 
@@ -20,6 +19,7 @@ from intact.budget.pdb.group_decision import (
     Reason,
     Subject,
     Verdict,
+    as_the_server,
     decide,
     evicted_names,
     problem_of,
@@ -29,22 +29,26 @@ from intact.budget.pdb.group_recount import is_current
 from intact.budget.pdb.group_settings import rules_of
 from intact.budget.pdb.ledger_repair import repair
 from intact.budget.pdb.pod_counts import is_healthy
+from intact.kube.events import reference_to
 from intact.kube.own_user import OwnUser
 from intact.kube.reflector import Reflector
+from intact.kube.resources import PDBS, PODS
+from intact.kube.store import Key, key_of
 from intact.model.admission import AdmissionRequest, AdmissionResponse, read_request
 from intact.model.base import View
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
+from intact.model.times import timestamp
 from intact.operator.pdb.index import PdbIndex
 from intact.operator.pdb.status import status_fields
 from intact.operator.pdb.status_writer import GROUPS_MANAGER
+from intact.operator.pdb.turns import Turns
 from intact.operator.pdb.undone import mapped, undone
 from intact.operator.webhook import probe
+from intact.operator.webhook.denials import Denial, Denials
 from intact.operator.webhook.responses import ALLOWED, PROBED, Operations, denied, patched
-
-log = logging.getLogger(__name__)
 
 API_SERVER = "system:apiserver"
 """The user as whom the API server stores an eviction."""
@@ -52,7 +56,14 @@ _CATCH_UP = 2.0
 """Seconds for which the gate waits for a store that is behind, before it denies."""
 _PAUSE = 0.02
 
-Observe = Callable[[Verdict], None]
+_CARRIED = 4
+"""Evictions of one budget that the gate brings forward at once. More would only get into each
+other's way: those wait, as the API server does without us."""
+_CARRYING = 0.5
+"""Seconds after which one of them counts as ended."""
+
+Observe = Callable[[PodDisruptionBudget, Verdict], None]
+"""Called with each decision."""
 
 
 class PdbStatusGate:
@@ -61,17 +72,22 @@ class PdbStatusGate:
         index: PdbIndex,
         pods: Reflector[Pod],
         own_user: OwnUser,
+        turns: Turns,
+        denials: Denials,
         *,
         now: Callable[[], datetime],
         is_doubtful: Callable[[], bool],
-        observe: Observe = lambda _verdict: None,
+        observe: Observe,
     ) -> None:
         self._index = index
         self._pods = pods
         self._own_user = own_user
+        self._turns = turns
+        self._denials = denials
         self._now = now
         self._is_doubtful = is_doubtful
         self._observe = observe
+        self._carried: dict[Key, dict[str, float]] = {}
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview of a status that is being written."""
@@ -79,34 +95,98 @@ class PdbStatusGate:
         manager = _OPTIONS.decode(request.options).field_manager
         if manager == probe.NAME:
             return PROBED
-        old, new = _BUDGET.decode(request.old_object), _BUDGET.decode(request.object)
-        if old.metadata.resource_version != new.metadata.resource_version:
-            return (
-                ALLOWED  # a conflict: the API server itself refuses it, or retries and asks again
-            )
         if manager == GROUPS_MANAGER and await self._is_own(request):
             return ALLOWED
+        old, new = _BUDGET.decode(request.old_object), _BUDGET.decode(request.object)
+        is_late = old.metadata.resource_version != new.metadata.resource_version
         if request.user_info.username != API_SERVER:
-            return patched(undone(request))
-        verdict = await self._decide(old, new)
-        self._observe(verdict)
+            # The API server itself refuses a conflict.
+            return ALLOWED if is_late else patched(undone(request))
+        names = evicted_names(old.status, new.status)
+        for name in names:
+            self._turns.end((request.namespace, request.name), name)
+        if is_late and not (len(names) == 1 and self._may_carry(old, names[0])):
+            return ALLOWED  # the API server finds the conflict, waits, and asks again
+        verdict = await self._decide(old, new, names)
+        self._observe(old, verdict)
         if not verdict.allowed:
-            log.info("%s/%s: %s", request.namespace, request.name, verdict.message)
+            self._tell(old, names, verdict)
             return denied(verdict.message)
-        return patched(_stored(new, verdict))
+        return patched(
+            _brought_forward(request, old, verdict) if is_late else _changes(new, verdict)
+        )
 
     async def _is_own(self, request: AdmissionRequest) -> bool:
         """Anyone may claim a field manager; all replicas of Intact are one user."""
         return request.user_info.username == await self._own_user.name()
 
-    async def _decide(self, old: PodDisruptionBudget, new: PodDisruptionBudget) -> Verdict:
-        ledger = read_ledger(old)
-        if problem := problem_of(old, ledger):
+    def _may_carry(self, budget: PodDisruptionBudget, name: str) -> bool:
+        """Whether this eviction may be brought forward, beside others that are."""
+        now = asyncio.get_running_loop().time()
+        stored = budget.status.disrupted_pods
+        before = self._carried.get(key_of(budget), {})
+        carried = {
+            each: until for each, until in before.items() if until > now and each not in stored
+        }
+        if name not in carried and len(carried) >= _CARRIED:
+            return False
+        self._carried[key_of(budget)] = carried | {name: now + _CARRYING}
+        return True
+
+    def _tell(self, budget: PodDisruptionBudget, names: list[str], verdict: Verdict) -> None:
+        for name in names:
+            if pod := self._pods.store.get(budget.metadata.namespace, name):
+                self._denials.tell(
+                    Denial(
+                        budget=reference_to(PDBS, budget.metadata),
+                        pod=reference_to(PODS, pod.metadata),
+                        reason=verdict.reason,
+                        message=verdict.message,
+                        operation="EVICT",
+                        user=API_SERVER,
+                    )
+                )
+
+    def foresee(self, budget: PodDisruptionBudget, pod: Pod) -> Verdict:
+        """What would come of evicting this pod now, by what this process has seen so far."""
+        ledger = read_ledger(budget)
+        if problem := self._problem(budget, ledger):
             return problem
         assert ledger is not None
-        if repair(old, self._now()).problems:
-            return still_processed(old, "its ledger states what cannot be, and is repaired first")
-        names = evicted_names(old.status, new.status)
+        name = pod.metadata.name
+        if missing := self._missing(budget, ledger, [name]):
+            return still_processed(budget, missing)
+        verdict = self._decide_one(budget, ledger, self._with(budget, name), name)
+        return as_the_server(budget, pod, verdict)
+
+    async def preview(self, budget: PodDisruptionBudget, pod: Pod) -> Verdict:
+        """The same, once this process has seen enough to tell."""
+        name = pod.metadata.name
+        verdict = await self._decide(budget, self._with(budget, name), [name])
+        return as_the_server(budget, pod, verdict)
+
+    def _with(self, budget: PodDisruptionBudget, name: str) -> PodDisruptionBudget:
+        """The budget as the API server would store it if it let this pod go."""
+        disrupted = budget.status.disrupted_pods | {name: timestamp(self._now())}
+        status = msgspec.structs.replace(budget.status, disrupted_pods=disrupted)
+        return msgspec.structs.replace(budget, status=status)
+
+    def _problem(self, budget: PodDisruptionBudget, ledger: GroupLedger | None) -> Verdict | None:
+        """Why no pod at all may go."""
+        if problem := problem_of(budget, ledger):
+            return problem
+        if repair(budget, self._now()).problems:
+            why = "its ledger states what cannot be, and is repaired first"
+            return still_processed(budget, why)
+        return None
+
+    async def _decide(
+        self, old: PodDisruptionBudget, new: PodDisruptionBudget, names: list[str]
+    ) -> Verdict:
+        ledger = read_ledger(old)
+        if problem := self._problem(old, ledger):
+            return problem
+        assert ledger is not None
         if not names:
             return still_processed(old, "the write of the API server names no pod")
         if missing := await self._catch_up(old, ledger, names):
@@ -185,11 +265,17 @@ class _WriteOptions(View):
     field_manager: str = ""
 
 
+class _Whole(View):
+    metadata: msgspec.Raw
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
 _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
 _OPTIONS = msgspec.json.Decoder(_WriteOptions)
+_WHOLE = msgspec.json.Decoder(_Whole)
 
 
-def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
+def _changes(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
     """What is stored with an eviction that is allowed."""
     assert verdict.status is not None
     assert verdict.ledger is not None
@@ -200,3 +286,22 @@ def _stored(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
     return operations + mapped(
         "annotations", new.metadata.annotations, annotations_of(verdict.ledger)
     )
+
+
+def _brought_forward(
+    request: AdmissionRequest, old: PodDisruptionBudget, verdict: Verdict
+) -> Operations:
+    """An eviction that the API server began from an earlier version, on the present one.
+
+    Left alone, it would be a conflict, and the API server would wait for half a second before it
+    reads and asks again. The decision is about the present version, which the answer names: the API
+    server stores it only if that is still the present one, and otherwise asks again at once.
+    """
+    assert verdict.status is not None
+    assert verdict.ledger is not None
+    before = _WHOLE.decode(request.old_object)
+    operations: Operations = [
+        {"op": "add", "path": "/metadata", "value": before.metadata},
+        {"op": "add", "path": "/status", "value": before.status},
+    ]
+    return operations + _changes(old, verdict)

@@ -19,8 +19,10 @@ from intact.rollout.names import BATCHED
 
 NAME = "intact"
 GATED_LABEL = "intact.dev/gated"
+DOOR_LABEL = "intact.dev/door"
 GATE_PATH = "/gate"
 PIN_PATH = "/pin"
+DOOR_PATH = "/door"
 VALIDATE_PUB_PATH = "/validate/pub"
 VALIDATE_PDB_PATH = "/validate/pdb"
 PDB_STATUS_PATH = "/gate/pdb-status"
@@ -104,13 +106,15 @@ def validating_configuration(
 ) -> Json:
     """The validating webhooks. `exempt_namespaces` are never gated, whatever their labels; `served`
     are the paths that are answered, or None for all."""
-    gated = _gated(exempt_namespaces)
 
     def webhook(name: str, path: str, rule: Json, *matching: cel.Condition) -> Json:
         found = _webhook(address, ca_bundle, name, path, rule, *matching)
         if path == GATE_PATH:
             # The gate writes to the ledger, but not for a dry run.
-            found |= {"namespaceSelector": gated, "sideEffects": "NoneOnDryRun"}
+            found |= {
+                "namespaceSelector": _labelled(GATED_LABEL, exempt_namespaces),
+                "sideEffects": "NoneOnDryRun",
+            }
         return found
 
     return _configuration(
@@ -128,6 +132,16 @@ def validating_configuration(
             webhook(
                 "evictions.gate.intact.dev", GATE_PATH, _rule("", "v1", "pods/eviction", "CREATE")
             ),
+            {
+                **webhook(
+                    "evictions.door.intact.dev",
+                    DOOR_PATH,
+                    _rule("", "v1", "pods/eviction", "CREATE"),
+                ),
+                "namespaceSelector": _labelled(DOOR_LABEL, exempt_namespaces),
+                # It only explains: without it, the gate at the status of the budget decides.
+                "failurePolicy": "Ignore",
+            },
             webhook(
                 "resizes.gate.intact.dev",
                 GATE_PATH,
@@ -186,11 +200,12 @@ def validating_configuration(
     )
 
 
-def _gated(exempt_namespaces: Iterable[str]) -> Json:
+def _labelled(label: str, exempt_namespaces: Iterable[str]) -> Json:
+    """Namespaces with this label."""
     exempt = sorted({*NEVER_GATED, *exempt_namespaces})
     return {
         "matchExpressions": [
-            {"key": GATED_LABEL, "operator": "In", "values": ["true"]},
+            {"key": label, "operator": "In", "values": ["true"]},
             {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exempt},
         ]
     }
@@ -228,7 +243,11 @@ def mutating_configuration(
     pin = _webhook(address, ca_bundle, "evictions.pin.intact.dev", PIN_PATH, rule, cel.NOT_PINNED)
     webhooks = [
         # Another webhook may remove the UID: then this one is called once more.
-        {**pin, "namespaceSelector": _gated(exempt_namespaces), "reinvocationPolicy": "IfNeeded"},
+        {
+            **pin,
+            "namespaceSelector": _labelled(GATED_LABEL, exempt_namespaces),
+            "reinvocationPolicy": "IfNeeded",
+        },
         {**by_label, "objectSelector": IN_GROUPS},
         by_field,
         {**place, "objectSelector": batched, "reinvocationPolicy": "Never"},

@@ -14,6 +14,7 @@ from intact.budget.pdb.group_decision import (
     Reason,
     Subject,
     Verdict,
+    as_the_server,
     decide,
     evicted_names,
     problem_of,
@@ -365,3 +366,35 @@ def test_evictions_never_take_more_groups_than_the_budget_lets(
             case "wait":
                 course.now += timedelta(seconds=which)
         assert course.down() <= max_unavailable
+
+
+AT_ZERO = PdbStatus(observed_generation=1, current_healthy=6, desired_healthy=6)
+
+
+@pytest.mark.parametrize(
+    ("status", "ready", "policy", "allowed", "says"),
+    [
+        (STATUS, True, None, True, ""),
+        (AT_ZERO, True, None, False, "has no healthy pod that may go"),
+        (AT_ZERO, False, None, True, ""),
+        (msgspec.structs.replace(AT_ZERO, desired_healthy=7), False, None, False, "AlwaysAllow"),
+        (msgspec.structs.replace(AT_ZERO, desired_healthy=7), False, "AlwaysAllow", True, ""),
+        (
+            msgspec.structs.replace(AT_ZERO, disrupted_pods={"x": TIME}),
+            True,
+            None,
+            False,
+            f"allowed at {TIME}",
+        ),
+    ],
+    ids=["above 0", "at 0", "not ready", "too few", "AlwaysAllow", "recorded"],
+)
+def test_at_zero_the_api_server_refuses_what_the_gate_would_allow(
+    status: PdbStatus, ready: bool, policy: str | None, allowed: bool, says: str
+) -> None:
+    budget = a_budget(1, policy=policy, status=status)
+    verdict = as_the_server(budget, a_pod("x", ready=ready), Verdict(True, Reason.RECORDED))
+    assert verdict.allowed is allowed
+    assert says in verdict.message
+    denial = Verdict(False, Reason.LIVE_COUNT, "no")
+    assert as_the_server(budget, a_pod("x"), denial) is denial

@@ -13,6 +13,7 @@ from intact.operator.install.uninstall import uninstall
 from intact.operator.names import LABELS
 from intact.operator.webhook.certificates import SECRET, SECRETS
 from intact.operator.webhook.configuration import (
+    DOOR_LABEL,
     GATED_LABEL,
     MUTATING,
     NAME,
@@ -38,7 +39,8 @@ async def installed(api: MemoryApi) -> Client:
     await client.create(MUTATING, mutating_configuration(ADDRESS, b"bundle"))
     for place in (HOME, "default"):
         await client.create(SECRETS, {"metadata": {"name": SECRET}}, place)
-    await client.patch(NAMESPACES, {"metadata": {"labels": {GATED_LABEL: "true"}}}, "default")
+    labels = {GATED_LABEL: "true", DOOR_LABEL: "true"}
+    await client.patch(NAMESPACES, {"metadata": {"labels": labels}}, "default")
     return client
 
 
@@ -63,9 +65,10 @@ async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
     await uninstall(client, HOME, outside="default", crds=False, say=said.append)
     assert await left(client) == {"Namespace"}
     assert len((await client.list(CRDS)).items) == 3
-    assert said[:2] == [
+    assert said[:3] == [
         f"ValidatingWebhookConfiguration {NAME} deleted",
         f"label {GATED_LABEL} of namespace default removed",
+        f"label {DOOR_LABEL} of namespace default removed",
     ]
     # What holds budgets in groups goes when nothing of Intact runs any more.
     mutating = said.index(f"MutatingWebhookConfiguration {NAME} deleted")

@@ -10,7 +10,7 @@ import pytest
 from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
-from intact.operator.webhook.configuration import IN_GROUPS
+from intact.operator.webhook.configuration import DOOR_LABEL, IN_GROUPS
 from intact.sandbox import Rule
 from tests.support.objects import Json
 from tests.unit.operator.pdb.scene import PdbScene, counting
@@ -39,6 +39,20 @@ class Groups:
         )
         self.reads_in_admissions = 0
 
+    def open_door(self) -> None:
+        async def review(request: Json) -> Json:
+            raw = msgspec.Raw(msgspec.json.encode(request))
+            found: Json = msgspec.to_builtins(await self.scene.pdb_controller.door.review(raw))
+            return found
+
+        self.scene.api.admit(
+            "door",
+            review,
+            [Rule(("pods/eviction",), ("CREATE",))],
+            namespace_selector={"matchLabels": {DOOR_LABEL: "true"}},
+            fail_open=True,
+        )
+
     async def _review(self, request: Json) -> Json:
         before = len(self.scene.wire.sent)
         gate = self.scene.pdb_controller.status_gate
@@ -53,9 +67,11 @@ class Groups:
         for number in range(size):
             await self.scene.pod(f"{name}-{number}", labels={**LABELS, "g": name}, **more)
 
-    async def budget(self, annotations: dict[str, str] = BY_LABEL, **spec: Any) -> None:
+    async def budget(
+        self, annotations: dict[str, str] = BY_LABEL, name: str = "b", **spec: Any
+    ) -> None:
         labels = {SCOPE_LABEL: "Workload"}
-        await self.scene.pdb(labels=labels, annotations=annotations, **spec)
+        await self.scene.pdb(name, labels=labels, annotations=annotations, **spec)
         await self.scene.settle()
 
     def replicas(self) -> tuple[int, int, int, int]:
@@ -72,6 +88,9 @@ class Groups:
 
 
 @asynccontextmanager
-async def holding() -> AsyncGenerator[tuple[PdbScene, Groups], None]:
+async def holding(*, door: bool = False) -> AsyncGenerator[tuple[PdbScene, Groups], None]:
     async with counting(groups=True, disruption=False) as scene:
-        yield scene, Groups(scene)
+        groups = Groups(scene)
+        if door:
+            groups.open_door()
+        yield scene, groups

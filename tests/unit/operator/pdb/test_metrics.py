@@ -2,8 +2,9 @@
 
 from intact.operator.pdb.metrics import metrics_of_pdbs
 from tests.unit.kube.simulated import simulated
-from tests.unit.operator.pdb.group_scene import LABELS, Groups
-from tests.unit.operator.pdb.scene import PdbScene, counting
+from tests.unit.operator.pdb.group_scene import LABELS, Groups, holding
+from tests.unit.operator.pdb.scene import BUDGETS, PdbScene, counting
+from tests.unit.operator.pub.scene import NS
 
 
 def samples(scene: PdbScene) -> dict[str, float]:
@@ -32,4 +33,32 @@ async def test_budgets_of_both_kinds_are_shown() -> None:
         assert shown["disruption_controller_reconciliations_total pod"] >= 1
         assert shown["intact_group_recount_writes_total"] >= 2
         assert shown["intact_disruption_writes_total"] == 1
-        assert shown.keys() == nothing.keys()
+        assert {name for name in shown if "intact_pdb_" not in name} == nothing.keys()
+
+
+@simulated
+async def test_a_budget_in_groups_shows_its_groups_and_its_denials() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue", "green"):
+            await groups.group(name)
+        await groups.budget(maxUnavailable=1)
+
+        def shown() -> dict[str, float]:
+            return {
+                sample.name + sample.labels.get("reason", ""): sample.value
+                for metric in metrics_of_pdbs(scene.pdb_controller)
+                for sample in metric.samples
+                if sample.labels.get("budget") == "b" and sample.labels["namespace"] == NS
+            }
+
+        units = {"total": 3.0, "available": 3.0, "desired": 2.0, "allowed": 1.0}
+        assert shown() == {f"intact_pdb_{name}_groups": number for name, number in units.items()}
+        assert await scene.evict("red-0") == 200
+        await groups.denial("blue-0")
+        await scene.settle()
+        assert shown()["intact_pdb_available_groups"] == 2
+        assert shown()["intact_pdb_allowed_groups"] == 0
+        assert shown()["intact_pdb_denials_totalBudgetExhausted"] == 1
+        await scene.client.delete(BUDGETS, "b", NS)
+        await scene.settle()
+        assert shown() == {}

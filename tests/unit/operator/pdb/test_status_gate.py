@@ -6,6 +6,7 @@ import msgspec
 
 from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.kube.client import Client
+from intact.model.admission import AdmissionResponse, read_request
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import LABELS, holding
 from tests.unit.operator.pdb.scene import BUDGETS, PdbScene
@@ -160,3 +161,49 @@ async def test_only_intacts_own_user_is_believed_to_be_intact() -> None:
         assert (after.status, after.metadata.labels) == (before.status, before.metadata.labels)
         await scene.settle()
         assert scene.counters()[0] == 2
+
+
+@simulated
+async def test_an_eviction_that_was_begun_before_another_write_is_brought_forward() -> None:
+    """The API server would wait for half a second after a conflict. What the other writer has
+    stored stays."""
+    async with holding() as (scene, groups):
+        for name in ("red", "blue", "green"):
+            await groups.group(name)
+        await groups.budget(maxUnavailable=2)
+        gate = scene.pdb_controller.status_gate
+        review, seen = gate.review, []
+
+        async def interrupted(raw: msgspec.Raw) -> AdmissionResponse:
+            request = read_request(raw)
+            answer = await review(raw)
+            if request.user_info.username == "system:apiserver":
+                seen.append(request.name)
+                if len(seen) == 1:
+                    note = {"metadata": {"annotations": {"note": "x"}, "labels": {"team": "y"}}}
+                    await scene.client.patch(BUDGETS, note, "b", NS)
+            return answer
+
+        gate.review = interrupted  # type: ignore[method-assign]
+        begun = asyncio.get_running_loop().time()
+        assert await scene.evict("red-0") == 200
+        assert asyncio.get_running_loop().time() - begun < 0.4
+        assert len(seen) == 2
+        found = scene.pdb_stored()
+        assert found.metadata.annotations["note"] == "x"
+        assert found.metadata.labels["team"] == "y"
+        assert list(found.status.disrupted_pods) == ["red-0"]
+        assert groups.replicas()[:2] == (1, 2)
+        await scene.settle()
+        assert groups.replicas()[:2] == (1, 2)
+
+
+@simulated
+async def test_a_late_eviction_is_decided_on_what_is_stored_now() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue", "green"):
+            await groups.group(name)
+        await groups.budget(maxUnavailable=1)
+        answers = await asyncio.gather(scene.evict("red-0"), scene.evict("blue-0"))
+        assert sorted(answers) == [200, 429]
+        assert groups.replicas()[:2] == (0, 2)

@@ -25,6 +25,7 @@ INSIDE = ServiceAddress("ns", "gate")
 PATHS = {
     "pods.gate.intact.dev": "/gate",
     "evictions.gate.intact.dev": "/gate",
+    "evictions.door.intact.dev": "/door",
     "resizes.gate.intact.dev": "/gate",
     "budgets.intact.dev": "/validate/pub",
     "pdbs.intact.dev": "/validate/pdb",
@@ -89,19 +90,20 @@ def test_only_paths_that_are_answered_are_registered(
 
 def test_only_labelled_namespaces_are_gated_and_some_never() -> None:
     body = validating_configuration(INSIDE, BUNDLE, ["intact-system"])
-    expected = {
-        "matchExpressions": [
-            {"key": "intact.dev/gated", "operator": "In", "values": ["true"]},
-            {
-                "key": "kubernetes.io/metadata.name",
-                "operator": "NotIn",
-                "values": ["intact-system", "kube-system"],
-            },
-        ]
+    exempt = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": ["intact-system", "kube-system"],
     }
+
+    def labelled(label: str) -> Json:
+        return {"matchExpressions": [{"key": label, "operator": "In", "values": ["true"]}, exempt]}
+
+    expected = labelled("intact.dev/gated")
     for webhook in body["webhooks"]:
-        gates = ".gate." in webhook["name"]
-        assert webhook["namespaceSelector"] == (expected if gates else {})
+        gates, doors = ".gate." in webhook["name"], ".door." in webhook["name"]
+        selected = expected if gates else labelled("intact.dev/door") if doors else {}
+        assert webhook["namespaceSelector"] == selected
         writes = gates or webhook["name"] == "leaving.pdbs.intact.dev"
         assert webhook["sideEffects"] == ("NoneOnDryRun" if writes else "None")
     mutating = mutating_configuration(INSIDE, BUNDLE, ["intact-system"])["webhooks"]
@@ -112,7 +114,11 @@ def test_only_labelled_namespaces_are_gated_and_some_never() -> None:
 
 @pytest.mark.parametrize("name", PATHS)
 def test_a_webhook_that_does_not_answer_refuses(name: str) -> None:
-    ignored = name in ("settings.pdbs.intact.dev", "leaving.pdbs.intact.dev")
+    ignored = name in (
+        "settings.pdbs.intact.dev",
+        "leaving.pdbs.intact.dev",
+        "evictions.door.intact.dev",
+    )
     assert webhooks()[name]["failurePolicy"] == ("Ignore" if ignored else "Fail")
 
 

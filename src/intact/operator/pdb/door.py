@@ -1,0 +1,162 @@
+"""The door: the admission of evictions where a PodDisruptionBudget counts groups.
+
+The API server looks at disruptionsAllowed before it stores an eviction, and the gate is asked when
+it stores. So a spent budget would be refused in the API server's own words, which know no groups,
+and a dry run would be refused by nobody. The door says beforehand what the gate would say.
+
+It spends nothing, and the gate decides again: while Intact is down, the API server goes on without
+the door.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from intact.budget.pdb.group_counts import GroupCounts
+from intact.budget.pdb.group_decision import Verdict
+from intact.kube.client import Client
+from intact.kube.errors import KubeError
+from intact.kube.events import reference_to
+from intact.kube.resources import PDBS, PODS
+from intact.kube.store import Key, Store
+from intact.model.admission import AdmissionRequest, AdmissionResponse, read_request
+from intact.model.pdb import PodDisruptionBudget
+from intact.model.pod import Pod
+from intact.model.pod_state import is_gone
+from intact.operator.pdb.index import PdbIndex, selector_of
+from intact.operator.pdb.status_gate import PdbStatusGate
+from intact.operator.pdb.turns import Turns
+from intact.operator.webhook.denials import Denial, Denials
+from intact.operator.webhook.responses import ALLOWED, denied
+
+Observe = Callable[[PodDisruptionBudget, Verdict], None]
+
+
+class Door:
+    def __init__(
+        self,
+        client: Client,
+        index: PdbIndex,
+        budgets: Store[PodDisruptionBudget],
+        pods: Store[Pod],
+        gate: PdbStatusGate,
+        turns: Turns,
+        denials: Denials,
+        observe: Observe,
+    ) -> None:
+        """`budgets` has the index `namespace`."""
+        self._client = client
+        self._index = index
+        self._budgets = budgets
+        self._pods = pods
+        self._gate = gate
+        self._turns = turns
+        self._denials = denials
+        self._observe = observe
+        self._readings: dict[Key, asyncio.Task[PodDisruptionBudget]] = {}
+
+    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
+        """Answer one AdmissionReview of an eviction."""
+        request = read_request(raw)
+        pod = self._pods.get(request.namespace, request.name)
+        if pod is None or is_gone(pod) or pod.status.phase == "Pending":
+            return ALLOWED  # the API server asks no budget about it
+        key = self._budget_of(pod)
+        if key is None:
+            return ALLOWED
+        options = _EVICTION.decode(request.object).delete_options
+        dry_run = request.dry_run or bool(options and options.dry_run)
+        found = await self._foresee(key, pod)
+        if found is None or not found[1].allowed:
+            return self._answer(request, pod, found, dry_run=dry_run)
+        if not dry_run and await self._turns.wait(key, request.name):
+            found = await self._foresee(key, pod)
+            if found is None or not found[1].allowed:
+                self._turns.end(key, request.name)
+        return self._answer(request, pod, found, dry_run=dry_run)
+
+    def _budget_of(self, pod: Pod) -> Key | None:
+        """The budget that counts groups and covers the pod. None as well if another budget covers
+        it too: the API server refuses that by itself."""
+        counting = [
+            key
+            for key in self._index.budgets_of(pod.metadata.uid)
+            if isinstance(self._index.entries[key].tally, GroupCounts)
+        ]
+        if len(counting) != 1:
+            return None
+        for other in self._budgets.by_index("namespace", pod.metadata.namespace):
+            if other.metadata.name != counting[0][1] and _selects(other, pod):
+                return None
+        return counting[0]
+
+    async def _foresee(self, key: Key, pod: Pod) -> tuple[PodDisruptionBudget, Verdict] | None:
+        """What the gate would say now; None if that cannot be known. A denial is checked
+        against the budget as it is stored, because the watch may be behind."""
+        entry = self._index.entries.get(key)
+        if entry is None:
+            return None
+        verdict = self._gate.foresee(entry.budget, pod)
+        if verdict.allowed:
+            return entry.budget, verdict
+        try:
+            budget = await self._read(key)
+        except KubeError:
+            return None  # there is none any more, or nobody knows: the gate decides
+        return budget, await self._gate.preview(budget, pod)
+
+    async def _read(self, key: Key) -> PodDisruptionBudget:
+        """Evictions that are denied together read the budget once."""
+        reading = self._readings.get(key)
+        if reading is None:
+            namespace, name = key
+            reading = asyncio.create_task(self._client.get(PDBS, name, namespace))
+            self._readings[key] = reading
+            reading.add_done_callback(lambda _: self._readings.pop(key, None))
+        return await asyncio.shield(reading)
+
+    def _answer(
+        self,
+        request: AdmissionRequest,
+        pod: Pod,
+        found: tuple[PodDisruptionBudget, Verdict] | None,
+        *,
+        dry_run: bool,
+    ) -> AdmissionResponse:
+        if found is None:
+            return ALLOWED
+        budget, verdict = found
+        if dry_run or not verdict.allowed:
+            # What goes on from here is counted at the gate.
+            self._observe(budget, verdict)
+        if verdict.allowed:
+            return ALLOWED
+        self._denials.tell(
+            Denial(
+                budget=reference_to(PDBS, budget.metadata),
+                pod=reference_to(PODS, pod.metadata),
+                reason=verdict.reason,
+                message=verdict.message,
+                operation="EVICT",
+                user=request.user_info.username,
+                dry_run=dry_run,
+            )
+        )
+        return denied(verdict.message)
+
+
+class _DeleteOptions(msgspec.Struct, rename="camel"):
+    dry_run: list[str] | None = None
+
+
+class _Eviction(msgspec.Struct, rename="camel"):
+    delete_options: _DeleteOptions | None = None
+
+
+_EVICTION = msgspec.json.Decoder(_Eviction)
+
+
+def _selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    selector = selector_of(budget)
+    return selector is not None and selector.selects(pod.metadata.labels)

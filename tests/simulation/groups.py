@@ -130,6 +130,19 @@ class Course:
             object_selector=IN_GROUPS,
         )
 
+        async def door(request: Json) -> Json:
+            await asyncio.sleep(self.rng.uniform(0, 0.1))
+            if self.rng.random() < 0.1:
+                raise ConnectionRefusedError("nobody is at the door")
+            asked = self.rng.choice(self.controllers).door
+            answer: Json = msgspec.to_builtins(
+                await asked.review(msgspec.Raw(msgspec.json.encode(request)))
+            )
+            return answer
+
+        rules = [Rule(("pods/eviction",), ("CREATE",))]
+        self.api.admit("door", door, rules, fail_open=True)
+
     async def _lead(self) -> None:
         """Controllers lead in turn. Requests of the last leader may still arrive later."""
         while True:

@@ -101,7 +101,7 @@ async def closed(groups: Groups) -> str:
     """What the gate says, past the check of the API server."""
     gate = groups.scene.pdb_controller.status_gate
     budget = groups.scene.pdb_stored()
-    verdict = await gate._decide(budget, budget)
+    verdict = await gate._decide(budget, budget, [])
     assert not verdict.allowed
     return verdict.message
 

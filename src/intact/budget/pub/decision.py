@@ -163,7 +163,7 @@ def _hold_unhealthy(
     is_repair = operation is Operation.UPDATE and not pod.available
     if is_repair or pod.group in status.ledger.let_go:
         return None
-    available = status.current_available
+    available = max(0, status.current_available - status.ledger.idle)
     if live_available is not None:
         available = min(available, live_available)
     if available >= status.desired_available:

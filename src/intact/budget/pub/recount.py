@@ -46,6 +46,8 @@ class Expectation:
     """What the owners want that say it in pods."""
     silent: tuple[str, ...] = ()
     """UIDs of owners that do not say how many pods they want; an empty one stands for no owner."""
+    unsure: Mapping[str, int] = field(default_factory=dict)
+    """UIDs of owners of custom kinds whose scale, this number among `pods`, may be in groups."""
     released: tuple[str, ...] = ()
     """UIDs of owners that want no pods any more."""
     scaled_in: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -159,11 +161,14 @@ def recount(
     kept = _kept(budget, counts, expectation, now)
     expectation = replace(
         expectation,
-        pods=expectation.pods + sum(one.pods for one in kept.values()),
+        pods=expectation.pods
+        + sum(max(0, one.pods - expectation.unsure.get(uid, 0)) for uid, one in kept.items()),
         missing=expectation.missing
         or any(one.pods > counts.owners.get(uid, 0) for uid, one in kept.items()),
     )
     reached = _is_reached(budget, counts, expectation)
+    if reached:
+        kept = {uid: one for uid, one in kept.items() if uid not in expectation.unsure}
     ledger = Ledger(
         pods=dict(records),
         released=list(expectation.released),
@@ -197,7 +202,10 @@ def _kept(
 ) -> dict[str, KeptPods]:
     before, pods = budget.status.ledger.kept, counts.pods_by_owner()
     kept = {}
-    for uid in expectation.silent:
+    is_reached = _is_known(budget) and budget.status.ledger.reached
+    # Only a budget in groups that holds pods cannot do with a number of groups.
+    unsure = () if counts.need is None or is_reached else expectation.unsure
+    for uid in (*expectation.silent, *unsure):
         present = counts.owners.get(uid, 0)
         kept[uid] = keep(before.get(uid), present, pods.get(uid, 0) - present, now)
     return {uid: one for uid, one in kept.items() if one.pods}

@@ -38,6 +38,8 @@ class _Answer:
     """How many pods or groups; None if it does not say."""
     in_groups: bool = False
     """It says how many groups it wants."""
+    unsure: bool = False
+    """It may say how many groups it wants: its kind is not known."""
     group_size: int | None = None
     """How many pods it makes for a group; None if it does not say."""
 
@@ -70,6 +72,7 @@ class ExpectedUnits:
             at_least=_groups(entry, tally),
             pods=tally.pods,
             silent=tuple(tally.silent),
+            unsure=tally.unsure,
             released=tuple(tally.released),
             scaled_in=self._scaled_in(entry),
             missing=tally.missing,
@@ -111,6 +114,7 @@ class ExpectedUnits:
         return _Answer(
             wanted=await self._workloads.replicas(kind, workload),
             in_groups=scales_in_groups(kind),
+            unsure=not self._workloads.is_built_in(kind),
             group_size=pods_per_group(workload),
         )
 
@@ -147,6 +151,7 @@ class _Tally:
         self.pod_owners = 0
         self.missing = False
         self.silent: list[str] = []
+        self.unsure: dict[str, int] = {}
         self.released: list[str] = []
         self.gone: list[str] = []
         self.idle: list[str] = []
@@ -172,6 +177,8 @@ class _Tally:
         else:
             self.pods += pods
             self.missing = self.missing or pods > present
+            if answer.unsure and not answer.in_groups and pods:
+                self.unsure[uid] = pods
         if answer.wanted is not None:
             (self.busy if answer.wanted else self.idle).append(uid)
         if answer.wanted == 0:

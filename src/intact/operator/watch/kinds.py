@@ -76,6 +76,10 @@ class FollowedKinds:
     def has_scale(self, kind: GroupKind) -> bool:
         return self._scaled.get(kind, False)
 
+    def is_built_in(self, kind: GroupKind) -> bool:
+        """Whether Kubernetes itself defines the kind: then its scale is in pods."""
+        return self.reflectors[kind].resource in BUILT_IN
+
     def states_pods(self, kind: GroupKind) -> bool:
         """Whether workloads of a kind say how many pods they want, by their scale or elsewhere."""
         return self.has_scale(kind) or kind in (DAEMON_SET, JOB)

@@ -638,6 +638,10 @@ class TestUnhealthyPolicy:
         assert not decide(self.asked(8), self.READY, Operation.DELETE, NOW, 9, 9).allowed
         assert decide(self.asked(9), self.READY, Operation.DELETE, NOW, 9, 9).allowed
 
+    def test_units_that_are_not_wanted_any_more_do_not_meet_the_budget(self) -> None:
+        assert not ask(self.asked(9, idle=1), self.READY).allowed
+        assert ask(self.asked(10, idle=1), self.READY).allowed
+
     def test_a_pod_that_is_not_ready_may_be_mended_in_place(self) -> None:
         assert ask(self.asked(8), self.BROKEN, Operation.UPDATE).allowed
         assert not ask(self.asked(8), self.READY, Operation.UPDATE).allowed

@@ -449,6 +449,22 @@ class TestUnreachableNeed:
         assert counted.status.ledger.reached is reached
         assert counted.settled is not missing
 
+    def test_a_scale_that_may_be_in_groups_is_no_number_of_pods(self) -> None:
+        unsure = Expectation(pods=3, unsure={"sts-a": 1, "sts-b": 1, "sts-c": 1})
+        status = recount(known(False), self.small, unsure, {}, "100", ADMITTED).status
+        assert numbers(status) == (0, 11, 11, 12, 1)
+        assert status.ledger.kept.keys() == {"sts-a", "sts-b", "sts-c"}
+        # Where groups count, the number is that of the groups, and need not be kept.
+        status = recount(
+            known(False), groups_ready(4, a=4, b=4, c=4), unsure, {}, "100", ADMITTED
+        ).status
+        assert (status.total_replicas, status.ledger.kept) == (3, {})
+        # Where pods count, it is taken for what it says.
+        status = recount(
+            budget(), pods_ready(4), Expectation(pods=3, unsure={"rs": 3}), {}, "1", ADMITTED
+        ).status
+        assert status.total_replicas == 3
+
     def test_another_spec_must_be_proved_anew(self) -> None:
         stale = msgspec.structs.replace(
             known(True), metadata=ObjectMeta(name="b", namespace="ns", generation=5)

@@ -157,6 +157,24 @@ async def test_a_total_that_no_owner_states_does_not_shrink_with_what_was_admitt
 
 
 @simulated
+async def test_the_scale_of_a_custom_kind_may_be_in_groups() -> None:
+    """A need that no group reaches: pods are held, and three groups are not three pods."""
+    async with running() as scene:
+        top = await scene.workload(ROLLOUT, "top", 3, labels=A)
+        for shard in "xyz":
+            labels = A | {"shard": shard}
+            await scene.pods(f"{shard}-0", f"{shard}-1", owner=top, labels=labels)
+        await scene.budget(podGroupPolicy=SHARDS | {"minReadyReplicas": 8})
+        await scene.settle()
+        assert scene.numbers() == (1, 6, 5, 6)
+        for name, code in (("x-0", 200), ("y-0", 429)):
+            assert await scene.delete(name) == code
+        await scene.finish("x-0")
+        await scene.settle()
+        assert scene.numbers() == (0, 5, 5, 6)
+
+
+@simulated
 async def test_an_owner_that_is_gone_is_not_expected_to_have_its_pods_back() -> None:
     async with running() as scene:
         await scene.workload(PLAN, "top", pods=2, labels=A)

@@ -57,6 +57,7 @@ async def test_the_built_in_kinds_are_followed_from_the_start() -> None:
         await asyncio.sleep(1)
         assert list(kinds.reflectors) == [(one.group, one.kind) for one in BUILT_IN]
         assert all(kinds.has_scale(kind) for kind in kinds.reflectors)
+        assert all(kinds.is_built_in(kind) for kind in kinds.reflectors)
         assert [one.metadata.name for one in kinds.reflectors["apps", "StatefulSet"].store] == [
             "db"
         ]

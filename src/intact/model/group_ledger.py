@@ -18,9 +18,10 @@ class GroupLedger(View):
     """By name, as `status.disruptedPods`."""
     unavailable: dict[str, int] = {}
     """Groups with pods that are below their need: healthy pods left."""
-    let_go: list[str] = []
-    """Those of the unavailable groups that an eviction made so. The rest of their pods stay free
-    until the group is available again, whatever happens to other groups: a drain can go on."""
+    let_go: dict[str, int] = {}
+    """Those of the unavailable groups that an eviction made so: pods that are not ready. All their
+    pods stay free until the group is available again, whatever happens to other groups: a drain can
+    go on."""
     surplus: dict[str, int] = {}
     """Healthy pods above the need, of groups that have such pods."""
     needs: dict[int, int] = {}

@@ -182,6 +182,11 @@ class GroupCounts:
         found = self._groups.get(group)
         return found.definition.need if found and found.definition else None
 
+    def unready(self, group: str) -> int:
+        """How many pods of the group are neither ready nor going."""
+        found = self._groups.get(group)
+        return max(0, found.present - found.healthy) if found else 0
+
     def unproven(self, proven: Iterable[int]) -> dict[int, int]:
         """The needs that are not proven, with the pods of the largest group that has this need."""
         missing = self.needs_of_all().keys() - set(proven)

@@ -143,6 +143,9 @@ def decide(
     free = is_free(budget.spec, ledger, pod.group, available)
     if not pod.healthy:
         if free:
+            if remaining := ledger.let_go.get(pod.group):
+                let_go = {**ledger.let_go, pod.group: remaining - 1}
+                ledger = msgspec.structs.replace(ledger, let_go=let_go)
             return _allow(budget, ledger, pod, Reason.NOT_READY, now)
         return Verdict(False, Reason.UNHEALTHY, _unhealthy(budget, ledger, pod, live))
     if live.available <= ledger.desired and _breaks(pod.group, live):
@@ -205,7 +208,7 @@ def _spend(
     taken = msgspec.structs.replace(
         ledger,
         unavailable={**ledger.unavailable, pod.group: healthy - 1},
-        let_go=[*ledger.let_go, pod.group],
+        let_go={**ledger.let_go, pod.group: 0},
         surplus=surplus,
         needs={need: number for need, number in needs.items() if number > 0},
         allowed=ledger.allowed - 1,

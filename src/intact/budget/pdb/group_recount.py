@@ -89,7 +89,7 @@ def recount(
     ledger = GroupLedger(
         pods={name: before.pods.get(name, GroupRecord(version=seen)) for name in standing.kept},
         unavailable=unavailable,
-        let_go=[group for group in before.let_go if group in unavailable],
+        let_go={group: counts.unready(group) for group in before.let_go if group in unavailable},
         surplus=counted.surplus,
         needs=counted.needs,
         proven=sorted(proven),
@@ -155,6 +155,9 @@ def may_go(spec: PdbSpec, ledger: GroupLedger) -> int:
         for group, number in ledger.unavailable.items()
         if is_free(spec, ledger, group, ledger.available)
     )
+    if ledger.available < ledger.desired:
+        # While enough groups are available, the API server does not ask for these.
+        pods += sum(ledger.let_go.values())
     groups = ledger.allowed
     for need in sorted(ledger.needs, reverse=True):
         taken = min(groups, ledger.needs[need])

@@ -48,6 +48,8 @@ def _cluster_rules() -> list[Json]:
         _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
         _rule("batch", ["jobs"], READ),
         _rule("*", ["*/scale"], ["get"]),
+        # Who it is itself: by that it knows its own status writes.
+        _rule("authentication.k8s.io", ["selfsubjectreviews"], ["create"]),
         # What a RoleBasedGroup owns: server-side apply is a patch, which also creates.
         _rule("apps", ["deployments", "statefulsets"], WRITE),
         _rule("apps", ["controllerrevisions"], [*READ, *WRITE]),

@@ -78,7 +78,7 @@ WORSE = Counted(unavailable={"down": 2, "other": 1, "third": 0}, needs={3: 1})
 # Every group has lost a pod of its own; the gate let `let` go before the others broke.
 FRAGILE = GroupLedger(
     unavailable={"down": 2, "other": 2, "let": 1}, surplus={"rich": 1}, needs={3: 1},
-    available=1, desired=2, expected=4, let_go=["let"], proven=[3],
+    available=1, desired=2, expected=4, let_go={"let": 1}, proven=[3],
 )  # fmt: skip
 BROKEN = Counted(unavailable={"down": 2, "other": 2, "let": 1}, surplus={"rich": 1}, needs={3: 1})
 
@@ -156,7 +156,7 @@ def test_what_an_eviction_of_a_whole_group_costs() -> None:
         needs={3: 2},
         allowed=0,
         available=2,
-        let_go=["fine"],
+        let_go={"fine": 0},
         pods={"x": GroupRecord(uid="uid-x", group="fine", version="9")},
     )
     assert verdict.status.disruptions_allowed == 2 + 2 + 1
@@ -176,6 +176,15 @@ def test_an_eviction_of_an_unavailable_or_rich_group_costs_no_group() -> None:
     verdict = judge(subject("rich"))
     assert verdict.ledger is not None
     assert (verdict.ledger.surplus, verdict.ledger.allowed) == ({}, 1)
+
+
+def test_pods_of_a_group_that_was_let_go_stay_free_when_they_are_not_ready_any_more() -> None:
+    """They fail with the pod that went. The API server takes one for each of them as well."""
+    verdict = judge(subject("let", healthy=False), FRAGILE, BROKEN)
+    assert verdict.ledger is not None
+    assert verdict.status is not None
+    assert (verdict.ledger.let_go, verdict.ledger.unavailable["let"]) == ({"let": 0}, 1)
+    assert verdict.status.disruptions_allowed == 1 + 1
 
 
 def test_a_denial_says_what_it_waits_for() -> None:

@@ -79,7 +79,9 @@ def recount(
     closed = bool(problems or counts.undefined or leaving)
     if closed or not groups.total or not _has_amount(budget.spec):
         allowed = 0
-    proven = {*counts.reached, *(before.proven if before.rules == rules_of(budget) else ())}
+    proven = set(counts.reached)
+    if before.rules == rules_of(budget):
+        proven |= counts.needs_of_all().keys() & set(before.proven)
     unproven = counts.unproven(proven)
     unavailable = {
         group: healthy

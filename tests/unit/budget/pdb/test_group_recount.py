@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from intact.budget.pdb.disrupted_pods import SETTLED, Standing, look_again
 from intact.budget.pdb.group_counts import GroupCounts, Seen
@@ -181,6 +182,9 @@ def test_a_need_stays_proven_for_the_rules_under_which_a_group_reached_it() -> N
     fewer = [*pods[1:], a_pod("0-0", labels={"shard": "0"}, going=True)]
     again = counted(budget, fewer, Known(), before=found.ledger)
     assert (again.ledger.proven, again.status.disruptions_allowed) == ([4], 3 + 3)
+    # What no group needs is not carried on, whoever wrote it.
+    odd = replace(found.ledger, proven=[4, 5, 6])
+    assert counted(budget, fewer, Known(), before=odd).ledger.proven == [4]
     # For other rules it has to be proven again; pods that terminate prove nothing.
     other, _ = by_shard(4, expected="2")
     anew = counted(other, fewer, Known(), before=found.ledger)

@@ -13,7 +13,7 @@ from intact.sandbox import Rule
 from tests.support.objects import Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import Groups, holding
-from tests.unit.operator.pdb.scene import BUDGETS, PdbScene
+from tests.unit.operator.pdb.scene import BUDGETS, PdbScene, counting
 from tests.unit.operator.pub.scene import NS
 
 
@@ -115,3 +115,19 @@ async def test_a_dry_run_writes_nothing() -> None:
         version = scene.pdb_stored().metadata.resource_version
         await scene.client.patch(BUDGETS, change, "b", NS, dry_run=True)
         assert scene.pdb_stored().metadata.resource_version == version
+
+
+@simulated
+async def test_where_intact_counts_pods_too_it_counts_on_from_zero() -> None:
+    async with counting(groups=True, disruption=True) as scene:
+        groups = Groups(scene)
+        Watching(scene)
+        for name in ("red", "blue"):
+            await groups.group(name)
+        await groups.budget(minAvailable=1)
+        assert scene.counters()[0] == 2
+        change = {"metadata": {"labels": {SCOPE_LABEL: None}}}
+        stored = await scene.client.patch(BUDGETS, change, "b", NS)
+        assert stored["status"]["disruptionsAllowed"] == 0
+        await scene.settle()
+        assert scene.counters() == (3, 4, 1, 4)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from intact.budget.pub.settings import Enforcement
 from intact.model.listing import listed
 from intact.model.meta import Condition
 from intact.model.pub import TargetReference
@@ -62,7 +63,12 @@ def workload_not_found(target: TargetReference) -> Absence:
 
 
 def working(
-    gated: bool, problem: str, absence: Absence | None = None, *, one_by_one: bool = False
+    gated: bool,
+    problem: str,
+    absence: Absence | None = None,
+    *,
+    one_by_one: bool = False,
+    enforcement: Enforcement = Enforcement.ENFORCE,
 ) -> Condition:
     """`absence` is None if the budget has pods."""
     if problem:
@@ -77,6 +83,8 @@ def working(
     message = "the API server asks Intact before a pod of this namespace goes"
     if one_by_one:
         message += "; pods are held one by one until a group has the pods that it needs"
+    if enforcement is not Enforcement.ENFORCE:
+        message += f"; by its enforcement {enforcement}, the budget tells of denials and holds none"
     return Condition(type=WORKING, status="True", reason="Gated", message=message)
 
 

@@ -231,7 +231,15 @@ class Recounter:
         gated, budget = self._is_gated(entry.key[0]), entry.budget
         key, counts = entry.group_key, entry.counts
         one_by_one = bool(counts.groups) and not counted.status.ledger.reached
-        found = [conditions.working(gated, problem, absence, one_by_one=one_by_one)]
+        found = [
+            conditions.working(
+                gated,
+                problem,
+                absence,
+                one_by_one=one_by_one,
+                enforcement=entry.settings.enforcement,
+            )
+        ]
         if key is not None and entry.unlabelled:
             names = sorted(entry.unlabelled.values())
             found.append(conditions.group_labels_missing(names, key))

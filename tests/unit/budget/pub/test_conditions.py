@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from intact.budget.pub import conditions
+from intact.budget.pub.settings import Enforcement
 from intact.model.conditions import merge
 from intact.model.meta import Condition
 from intact.model.pub import TargetReference
@@ -17,6 +18,9 @@ def test_working_says_whether_the_budget_holds_its_pods() -> None:
     assert (held.type, held.status) == ("Working", "True")
     not_yet = conditions.working(False, "")
     assert (not_yet.status, not_yet.reason) == ("False", "NotGated")
+    assert "holds none" not in held.message
+    audited = conditions.working(True, "", enforcement=Enforcement.AUDIT)
+    assert audited.message.endswith("enforcement Audit, the budget tells of denials and holds none")
     unknown = conditions.working(True, "the scale cannot be read")
     assert (unknown.status, unknown.reason) == ("False", "TotalUnknown")
     assert unknown.message == "the scale cannot be read"

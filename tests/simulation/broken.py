@@ -102,7 +102,7 @@ def _unknown_pods_are_gone(patch: pytest.MonkeyPatch) -> None:
         _seen: str,
         now: datetime,
         versions: Mapping[str, str],
-    ) -> tuple[dict[str, LedgerRecord], list[str]]:
+    ) -> tuple[dict[str, LedgerRecord], dict[str, LedgerRecord]]:
         return unseen(records, find, str(2**62), now, versions)
 
     def is_not_before_the_last_recount(budget: PodUnavailableBudget, seen: str) -> bool:
@@ -121,7 +121,7 @@ def _time_alone_clears(patch: pytest.MonkeyPatch) -> None:
         seen: str,
         now: datetime,
         _versions: Mapping[str, str],
-    ) -> tuple[dict[str, LedgerRecord], list[str]]:
+    ) -> tuple[dict[str, LedgerRecord], dict[str, LedgerRecord]]:
         pods = [pod for record in records.values() if (pod := find(record.name))]
         unread = {pod.metadata.uid: pod.metadata.resource_version for pod in pods}
         return unseen(records, find, seen, now, unread)

@@ -62,6 +62,16 @@ class KeptPods(View):
     """How many of these are gone without a successor, by since when."""
 
 
+class LedgerStay(View):
+    """A pod that was admitted to go, or to change, and did not."""
+
+    operation: str
+    at: str
+    """When this was noticed."""
+    times: int = 1
+    """How often in a row."""
+
+
 class Ledger(View):
     """What the gate needs beside the counters. Records are by UID: a name may come back."""
 
@@ -87,6 +97,8 @@ class Ledger(View):
     """By the UIDs of owners that do not say how many pods they want; empty for no owner."""
     rules: str = ""
     """The settings that the last recount was for."""
+    stayed: dict[str, LedgerStay] = {}
+    """Pods whose turn has passed: others go first."""
 
 
 UNREADABLE = Ledger()

@@ -8,7 +8,7 @@ from tests.support.namespace_under_test import (
 )
 from tests.support.objects import DEPLOYMENTS, PODS, deployment, pod
 
-REFUSED = 'failed calling webhook "{}.gate.intact.dev"'
+REFUSED = 'failed calling webhook "{}.intact.dev"'
 
 
 async def test_pods_without_a_budget_are_changed_and_deleted_while_intact_is_down(
@@ -43,16 +43,16 @@ async def test_only_disruptions_of_protected_pods_are_refused_while_intact_is_do
     intact_cluster.stop()
 
     for answer, webhook in (
-        (await ns.delete("a"), "pods"),
-        (await ns.delete("a", gracePeriodSeconds=0), "pods"),
-        (await ns.evict("a"), "evictions"),
-        (await ns.set_image("a", "registry.example/main:2"), "pods"),
+        (await ns.delete("a"), "pods.gate"),
+        (await ns.delete("a", gracePeriodSeconds=0), "pods.gate"),
+        (await ns.evict("a"), "evictions.pin"),
+        (await ns.set_image("a", "registry.example/main:2"), "pods.gate"),
     ):
         assert answer.code == 500
         assert REFUSED.format(webhook) in answer.message
     async with ns.drain("node-0") as drain:
         assert await drain.ended() == 1
-    assert REFUSED.format("evictions") in drain.said
+    assert REFUSED.format("evictions.pin") in drain.said
     assert (await ns.get("a"))["metadata"].get("deletionTimestamp") is None
 
     # The last delete of the kubelet, and requests that cannot disrupt anything.

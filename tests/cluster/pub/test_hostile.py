@@ -1,13 +1,14 @@
 """Objects and requests that are unusual, hostile or late: none opens or freezes a budget."""
 
+import asyncio
 import json
 
 import aiohttp
 
 from intact.kube.resources import PUBS
 from intact.operator.webhook.configuration import VALIDATING
-from tests.support.namespace_under_test import NamespaceUnderTest, eventually
-from tests.support.objects import Json
+from tests.support.namespace_under_test import NamespaceUnderTest, eventually, is_available
+from tests.support.objects import PDBS, STATEFUL_SETS, Json
 from tests.support.pub_cases import budget
 from tests.support.webhooks import webhook_server
 
@@ -219,4 +220,75 @@ def registration(ns: NamespaceUnderTest, client_config: Json) -> Json:
                 "admissionReviewVersions": ["v1"],
             }
         ],
+    }
+
+
+async def test_a_pdb_or_a_webhook_that_refuses_one_pod_does_not_hold_up_the_others(
+    ns: NamespaceUnderTest,
+) -> None:
+    """Something retries an eviction that is always refused, while the StatefulSet rolls out."""
+    await ns.create(STATEFUL_SETS, stateful_set(4))
+    await ns.running(4)
+    await ns.budget(ONE, current_available=4, unavailable_allowed=1)
+    first = {"matchLabels": {"statefulset.kubernetes.io/pod-name": "web-0"}}
+    await ns.create(PDBS, {"metadata": {"name": "never"}, "spec": {"selector": first} | NEVER})
+    await eventually(
+        lambda: ns.client.get(PDBS, "never", ns.name),
+        lambda found: found.get("status", {}).get("currentHealthy") == 1,
+        "the PodDisruptionBudget to be counted",
+    )
+    answer = await ns.evict("web-0")
+    assert answer.code == 429
+    assert "the PodDisruptionBudget never needs 1 healthy pods and has 1" in answer.message
+    assert (await ns.status()).disrupted_pods == {}
+
+    async def refuse(request: Json) -> Json:
+        return {"allowed": request["name"] != "web-1", "status": {"code": 403}}
+
+    async with webhook_server() as server:
+        server.hooks["refuse"] = refuse
+        body = registration(ns, server.client_config("refuse"))
+        await ns.client.create(VALIDATING, body)
+        insisting = [
+            asyncio.create_task(insist(ns, name, pause))
+            for name, pause in (("web-0", 0.5), ("web-1", 2.0))
+        ]
+        try:
+            image = [{"name": "main", "image": "registry.example/main:2"}]
+            template = {"spec": {"template": {"spec": {"containers": image}}}}
+            await ns.client.patch(STATEFUL_SETS, template, "web", ns.name)
+            await ns.until("all pods to be new", all_new, within=90)
+        finally:
+            for task in insisting:
+                task.cancel()
+            await asyncio.gather(*insisting, return_exceptions=True)
+            await ns.client.delete(VALIDATING, body["metadata"]["name"])
+
+
+NEVER: Json = {"minAvailable": 1}
+
+
+def all_new(pods: dict[str, Json]) -> bool:
+    images = [one["spec"]["containers"][0]["image"] for one in pods.values()]
+    return images == ["registry.example/main:2"] * 4 and all(map(is_available, pods.values()))
+
+
+async def insist(ns: NamespaceUnderTest, name: str, pause: float) -> None:
+    """Ask for an eviction again and again. Nothing may allow it."""
+    while True:
+        assert (await ns.evict(name)).code != 201
+        await asyncio.sleep(pause)
+
+
+def stateful_set(replicas: int) -> Json:
+    container = {"name": "main", "image": "registry.example/main:1"}
+    return {
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": "web",
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": WEB},
+            "template": {"metadata": {"labels": WEB}, "spec": {"containers": [container]}},
+        },
     }

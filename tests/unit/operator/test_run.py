@@ -14,7 +14,7 @@ from intact.kube.config import Config
 from intact.kube.lease import Election
 from intact.operator.errors import StartError
 from intact.operator.run import Options, Process, run
-from intact.operator.webhook.configuration import MUTATING, NAME, VALIDATING
+from intact.operator.webhook.configuration import MUTATING, NAME, PDB_STATUS_PATH, VALIDATING
 from intact.sandbox import DEFAULT_KINDS, Kind, MemoryApi, Moment
 
 NOWHERE = Config("http://127.0.0.1:1")
@@ -31,6 +31,7 @@ CRDS = (
 SHARED = [
     "pods",
     "namespaces",
+    "poddisruptionbudgets.policy",
     "deployments.apps",
     "replicasets.apps",
     "statefulsets.apps",
@@ -64,18 +65,17 @@ def own_reflectors(found: Process) -> list[str]:
 
 async def test_each_controller_brings_what_it_watches() -> None:
     assert own_reflectors(process("pub")) == ["podunavailablebudgets.policy.kruise.io"]
-    assert own_reflectors(process("disruption")) == ["poddisruptionbudgets.policy"]
+    assert own_reflectors(process("disruption")) == []
     assert own_reflectors(process("pub", "disruption")) == [
-        "podunavailablebudgets.policy.kruise.io",
-        "poddisruptionbudgets.policy",
+        "podunavailablebudgets.policy.kruise.io"
     ]
     assert "rolebasedgroups.workloads.x-k8s.io" in own_reflectors(process("rbg"))
 
 
 async def test_budgets_in_groups_need_a_webhook() -> None:
-    assert own_reflectors(process("pdb")) == []
+    assert PDB_STATUS_PATH not in process("pdb")._handlers
     with_webhook = process("pdb", webhook=("127.0.0.1", 0))
-    assert own_reflectors(with_webhook) == ["poddisruptionbudgets.policy"]
+    assert PDB_STATUS_PATH in with_webhook._handlers
     with pytest.raises(StartError, match=r"no webhook is served; give --install"):
         await run(Options(NOWHERE, ("127.0.0.1", 0), controllers=("pdb",)))
 

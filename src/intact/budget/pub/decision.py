@@ -10,9 +10,10 @@ Two rules:
 |---|---|
 | terminating, finished | free |
 | not ready | free (*) |
-| already in the ledger (same UID) | free, nothing written while its record stands |
+| already in the ledger (same UID) | free while its record stands, then denied until it ends |
 | of an owner that wants no pods any more, or not this one after a scale-in | free, recorded |
 | in a group that is already unavailable | free, recorded (*) |
+| was let go before and is still here | denied for a while: other pods go first |
 | in a group with surplus (available pods > need) | free, recorded, surplus - 1 |
 | any other | 1 unit, recorded; no unit left: denied |
 
@@ -34,7 +35,16 @@ from enum import StrEnum
 
 import msgspec
 
-from intact.budget.pub.ledger import Operation, make_record, stands, with_record
+from intact.budget.pub.ledger import (
+    Operation,
+    expires_at,
+    is_another_attempt,
+    is_sure,
+    make_record,
+    stands,
+    waits_until,
+    with_record,
+)
 from intact.budget.pub.settings import (
     UNHEALTHY_POLICY,
     UnhealthyPolicy,
@@ -50,7 +60,7 @@ from intact.model.pub import (
     PodUnavailableBudget,
     PubStatus,
 )
-from intact.model.times import past_time
+from intact.model.times import past_time, timestamp_after
 
 
 class Reason(StrEnum):
@@ -64,6 +74,7 @@ class Reason(StrEnum):
     BUDGET = "Budget"
     EXHAUSTED = "BudgetExhausted"
     UNHEALTHY = "BudgetUnhealthy"
+    STAYED = "NotGone"
     NOT_PROCESSED = "NotProcessed"
     LIVE_COUNT = "LiveCount"
     UNWRITABLE = "BudgetNotWritable"
@@ -121,7 +132,7 @@ def decide(
     if not _is_processed(budget):
         return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
     if record := status.ledger.pods.get(pod.uid):
-        return _again(budget, pod, record, operation, now)
+        return _decide_again(budget, pod, record, operation, now)
     if not status.ledger.reached:  # no group has as many pods as it needs: each pod is a unit
         pod = replace(pod, group=None)
     if _is_released(status.ledger, pod):
@@ -131,7 +142,12 @@ def decide(
         return denial
     if not pod.available:
         return _not_available(budget, pod, operation, now)
-    if in_group := _free_in_group(status, pod, operation, now, live_available == live_without):
+    in_group = _free_in_group(status, pod, operation, now, live_available == live_without)
+    if in_group is not None and in_group.reason is Reason.GROUP_UNAVAILABLE:
+        return in_group
+    if until := waits_until(status.ledger.stayed.get(pod.uid), operation, now):
+        return Decision(False, Reason.STAYED, _stayed(budget, pod, until))
+    if in_group is not None:
         return in_group
     if denial := _deny(budget, pod, live_available):
         return denial
@@ -209,19 +225,24 @@ def _is_processed(budget: PodUnavailableBudget) -> bool:
     return ledger is not UNREADABLE and ledger.rules == rules_of(read_settings(budget))
 
 
-def _again(
+def _decide_again(
     budget: PodUnavailableBudget,
     pod: Subject,
     record: LedgerRecord,
     operation: Operation,
     now: datetime,
 ) -> Decision:
-    """For a pod that is recorded already."""
+    """The pod is recorded already."""
     if past_time(record.at, now) != record.at:
         return Decision(False, Reason.NOT_PROCESSED, _being_repaired(budget))
-    unchanged = stands(record, operation, now)
-    written = None if unchanged else _recorded(budget.status, pod, operation, now)
-    return Decision(True, Reason.RECORDED, status=written)
+    if is_another_attempt(record, _record(pod, operation, now)):
+        written = _recorded(budget.status, pod, operation, now)
+        return Decision(True, Reason.RECORDED, status=written)
+    if not stands(record, now):
+        return Decision(False, Reason.STAYED, _stayed(budget, pod, expires_at(record)))
+    if is_sure(record, operation):
+        return Decision(True, Reason.RECORDED)
+    return Decision(True, Reason.RECORDED, status=_recorded(budget.status, pod, operation, now))
 
 
 def _deny(
@@ -263,7 +284,12 @@ def _without_surplus(status: PubStatus, group: str) -> PubStatus:
 
 
 def _recorded(status: PubStatus, pod: Subject, operation: Operation, now: datetime) -> PubStatus:
-    record = make_record(
+    record = _record(pod, operation, now)
+    return status.with_ledger(with_record(status.ledger, pod.uid, record))
+
+
+def _record(pod: Subject, operation: Operation, now: datetime) -> LedgerRecord:
+    return make_record(
         pod.name,
         operation,
         now,
@@ -271,7 +297,6 @@ def _recorded(status: PubStatus, pod: Subject, operation: Operation, now: dateti
         group=pod.group,
         containers=pod.containers,
     )
-    return status.with_ledger(with_record(status.ledger, pod.uid, record))
 
 
 def _not_processed(budget: PodUnavailableBudget) -> str:
@@ -291,6 +316,14 @@ def _being_repaired(budget: PodUnavailableBudget) -> str:
     return (
         f"The ledger of the budget {budget.metadata.name} states a time that is not in the past; "
         "Intact is repairing it, try again in a moment."
+    )
+
+
+def _stayed(budget: PodUnavailableBudget, pod: Subject, until: datetime) -> str:
+    return (
+        f"The budget {budget.metadata.name} has let pod {pod.name} go already, but the pod is "
+        "still here: something else refuses the request, such as another webhook or a "
+        f"PodDisruptionBudget. Other pods go first until {timestamp_after(until)}."
     )
 
 

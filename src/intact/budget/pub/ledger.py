@@ -1,36 +1,51 @@
 """The ledger's records: disruptions that the gate has admitted and no recount has seen happen yet.
 
-Three rules:
+Four rules:
 - A record stands for one pod, by its UID: a StatefulSet's pod comes back under the same name.
-- A record has a lifetime. It begins anew whenever the gate renews the record; once it is over, the
-  recount may give the unit back.
+- A record has a lifetime, after which the recount gives the unit back.
+- Repeating a request does not renew the record. For `STANDS_FOR` the record answers for its pod;
+  then nothing more is admitted on it, so that it can end. Only another attempt renews it.
 - A renewed record never says less than the one before it: an admitted deletion stays a deletion,
   and containers that were to restart stay marked.
 
-| the record | the gate is asked again | the record is |
+| the record is of | the gate is asked for | this is |
 |---|---|---|
-| of a deletion or an eviction, younger than `RENEW_AFTER` | for either | left as it is |
-| of a deletion or an eviction, older | for either | renewed |
-| of an update | for anything | renewed |
-| any | for an update | renewed: what the pod waits for has changed |
+| a deletion | anything | the same attempt |
+| an eviction | a deletion | another attempt: what refuses evictions may not refuse deletions |
+| an eviction | an eviction, an update | the same attempt |
+| an update | a deletion, an eviction | another attempt |
+| an update | the same images, or a pod that has not changed since | the same attempt |
+| an update | any other update | another attempt: what the pod waits for has changed |
+
+A pod that was admitted to go and is still here at the end of its record's lifetime has had its
+turn: something else refuses it, such as another webhook. It waits, longer each time, and other pods
+go first.
 
 Only the record of a deletion is sure to be in the stored ledger still, however old this copy of the
 budget is: nothing clears it but the end of the pod, or of its lifetime. The record of an update may
 be cleared by now, so it must be written again.
 """
 
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
 
-from intact.model.pub import ContainerMark, Ledger, LedgerRecord, PubStatus
-from intact.model.times import parse_time, timestamp_after
+from intact.model.pub import ContainerMark, Ledger, LedgerRecord, LedgerStay, PubStatus
+from intact.model.times import parse_time, timestamp, timestamp_after
 
 RECORD_LIFETIME = timedelta(seconds=30)
 """How long an admitted operation may take to be seen. After it the unit is given back."""
-RENEW_AFTER = timedelta(seconds=10)
-"""The age from which a record is renewed if its pod is asked for again."""
+STANDS_FOR = timedelta(seconds=10)
+"""The age up to which a record answers for its pod if the pod is asked for again. What is admitted
+then has the rest of the lifetime to happen."""
+FIRST_WAIT = timedelta(seconds=30)
+LONGEST_WAIT = timedelta(minutes=16)
+"""How long a pod waits that has had its turn: twice as long each time, between these bounds."""
+_FORGET_AFTER = timedelta(hours=1)
+_MOST_STAYS = 100
+"""Pods that have had their turn, in one ledger."""
 
 
 class Operation(StrEnum):
@@ -67,10 +82,25 @@ def with_record(ledger: Ledger, uid: str, record: LedgerRecord) -> Ledger:
 
 
 def _renewed(known: LedgerRecord, new: LedgerRecord) -> LedgerRecord:
-    # An admitted deletion may come at any moment, whatever else is asked for.
-    operation = new.operation if known.operation == Operation.UPDATE else known.operation
     marks = known.containers | _marked_again(known.containers, new.containers)
-    return msgspec.structs.replace(new, operation=operation, containers=marks)
+    if is_another_attempt(known, new):
+        return msgspec.structs.replace(new, containers=marks)
+    # An admitted deletion may come at any moment, whatever else is asked for.
+    return msgspec.structs.replace(new, operation=known.operation, at=known.at, containers=marks)
+
+
+def is_another_attempt(known: LedgerRecord, new: LedgerRecord) -> bool:
+    """Whether a request asks for more than the one that was recorded. See the table."""
+    if known.operation == Operation.EVICT:
+        return new.operation == Operation.DELETE
+    if known.operation != Operation.UPDATE:
+        return False
+    if new.operation != Operation.UPDATE:
+        return True
+    wanted = {name: mark.wanted for name, mark in new.containers.items() if mark.wanted}
+    before = {name: mark.wanted for name, mark in known.containers.items() if mark.wanted}
+    same_images = bool(wanted) and wanted == before
+    return not same_images and new.resource_version != known.resource_version
 
 
 def _marked_again(
@@ -90,10 +120,14 @@ def _marked_again(
     return marks
 
 
-def stands(record: LedgerRecord, operation: Operation, now: datetime) -> bool:
-    """Whether a pod with this record may be asked for again with nothing written."""
-    is_sure = record.operation != Operation.UPDATE and now - parse_time(record.at) < RENEW_AFTER
-    return is_sure and operation is not Operation.UPDATE
+def stands(record: LedgerRecord, now: datetime) -> bool:
+    """Whether the record answers for its pod if the same is asked for again."""
+    return now - parse_time(record.at) < STANDS_FOR
+
+
+def is_sure(record: LedgerRecord, operation: Operation) -> bool:
+    """Whether nothing has to be written while the record stands."""
+    return record.operation != Operation.UPDATE and operation is not Operation.UPDATE
 
 
 def is_expired(record: LedgerRecord, now: datetime) -> bool:
@@ -102,6 +136,47 @@ def is_expired(record: LedgerRecord, now: datetime) -> bool:
 
 def expires_at(record: LedgerRecord) -> datetime:
     return parse_time(record.at) + RECORD_LIFETIME
+
+
+def waits_until(stay: LedgerStay | None, operation: Operation, now: datetime) -> datetime | None:
+    """Until when a pod that has had its turn lets others go first; None if it does not wait. It
+    waits only with what was refused before."""
+    if stay is None or stay.operation != operation:
+        return None
+    try:
+        since = parse_time(stay.at)
+        wait = min(FIRST_WAIT * 2 ** min(max(stay.times, 1) - 1, 10), LONGEST_WAIT)
+        until = since + wait
+        return until if since <= now + FIRST_WAIT and now < until else None
+    except (ValueError, TypeError, OverflowError):
+        return None  # not written by Intact
+
+
+def stays_after(
+    known: Mapping[str, LedgerStay],
+    stayed: Mapping[str, LedgerRecord],
+    is_here: Callable[[str], bool],
+    now: datetime,
+) -> dict[str, LedgerStay]:
+    """The pods that have had their turn, after a recount that has found these records to be of pods
+    that stayed. `is_here` says of a UID whether the pod still exists."""
+    found = {uid: stay for uid, stay in known.items() if is_here(uid) and _is_recent(stay, now)}
+    for uid, record in stayed.items():
+        before = found.pop(uid, None)
+        again = before is not None and before.operation == record.operation
+        times = before.times + 1 if before is not None and again else 1
+        found[uid] = LedgerStay(
+            operation=record.operation, at=timestamp(now), times=min(times, 100)
+        )
+    return dict(list(found.items())[-_MOST_STAYS:])
+
+
+def _is_recent(stay: LedgerStay, now: datetime) -> bool:
+    """Whether the next time would be one in a row."""
+    try:
+        return abs(now - parse_time(stay.at)) < _FORGET_AFTER
+    except (ValueError, TypeError, OverflowError):
+        return False
 
 
 def with_shown_pods(status: PubStatus) -> PubStatus:

@@ -26,6 +26,7 @@ from intact.model.pub import (
     KeptPods,
     Ledger,
     LedgerRecord,
+    LedgerStay,
     PodUnavailableBudget,
     PubSpec,
     PubStatus,
@@ -92,15 +93,15 @@ def unseen(
     seen: str,
     now: datetime,
     versions: Mapping[str, str],
-) -> tuple[dict[str, LedgerRecord], list[str]]:
-    """The records that stay, and the names of pods that were to go and did not.
+) -> tuple[dict[str, LedgerRecord], dict[str, LedgerRecord]]:
+    """The records that stay, and those of pods that were to go or to change, and did not.
 
     `find` returns the pod of a name, in the store as of version `seen`. `versions` are the versions
     of the overdue pods, by UID, that were read from the API server: the record of a pod for which
     the store has another version stays.
     """
     kept: dict[str, LedgerRecord] = {}
-    stayed: list[str] = []
+    stayed: dict[str, LedgerRecord] = {}
     for uid, record in records.items():
         pod = find(record.name)
         if pod is None or pod.metadata.uid != uid:
@@ -111,8 +112,8 @@ def unseen(
             is_as_read = versions.get(uid) == pod.metadata.resource_version
             if not (is_as_read and _is_late(record, pod, now)):
                 kept[uid] = record
-            elif record.operation != Operation.UPDATE:
-                stayed.append(record.name)
+            elif record.operation != Operation.UPDATE or _is_untouched(pod, record):
+                stayed[uid] = record
     return kept, stayed
 
 
@@ -156,8 +157,9 @@ def recount(
     records: Mapping[str, LedgerRecord],
     seen: str,
     now: datetime,
+    stayed: Mapping[str, LedgerStay] | None = None,
 ) -> Recount:
-    """`counts` have these records as their ledger."""
+    """`counts` have these records as their ledger; `stayed` have had their turn."""
     kept = _kept(budget, counts, expectation, now)
     expectation = replace(
         expectation,
@@ -176,6 +178,7 @@ def recount(
         seen=seen,
         reached=reached,
         kept=kept,
+        stayed=dict(stayed or {}),
         rules=rules_of(read_settings(budget)),
     )
     if counts.need is None or (counts.pods and not reached):

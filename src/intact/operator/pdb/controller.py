@@ -21,8 +21,7 @@ from intact.kube.events import EventRecorder
 from intact.kube.own_user import OwnUser
 from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PDBS
-from intact.kube.store import Key, Store, key_of
+from intact.kube.store import Key, key_of
 from intact.model.namespace import Namespace
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
@@ -77,9 +76,7 @@ class PdbController:
         self._groups, self._disruption = groups, disruption
         self._runs_watches = watches is None
         self._watches = watches or Watches(client, rng=self._rng)
-        self.budgets: Reflector[PodDisruptionBudget] = Reflector(
-            client, PDBS, Store({"namespace": lambda pdb: [pdb.metadata.namespace]}), rng=self._rng
-        )
+        self.budgets = self._watches.pdbs
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.denials = Denials(self.events)
         self.denied: dict[Key, Counter[str]] = {}
@@ -169,7 +166,7 @@ class PdbController:
 
     @property
     def reflectors(self) -> list[Reflector[Any]]:
-        return [self.budgets, *self.sources.reflectors.values(), *self._watches.reflectors]
+        return [*self.sources.reflectors.values(), *self._watches.reflectors]
 
     def _is_doubtful(self) -> bool:
         """Whether any store, also of definitions, may show what never was."""
@@ -182,7 +179,6 @@ class PdbController:
         async with asyncio.TaskGroup() as group:
             if self._runs_watches:
                 group.create_task(self._watches.run())
-            group.create_task(self.budgets.run())
             if self._groups:
                 group.create_task(self.sources.run())
             group.create_task(self.events.run())
@@ -190,7 +186,6 @@ class PdbController:
 
     async def wait_synced(self) -> None:
         """Until then the index is incomplete, and the gate must not answer from it."""
-        await self.budgets.wait_synced()
         await self._watches.wait_synced()
         if self._groups:
             await self.sources.wait_synced()

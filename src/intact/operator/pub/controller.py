@@ -24,6 +24,7 @@ from intact.operator.pub.expected import ExpectedUnits
 from intact.operator.pub.gate import Gate, Observe, ignore
 from intact.operator.pub.gated_namespaces import GatedNamespaces
 from intact.operator.pub.index import PubIndex, ignore_dirty
+from intact.operator.pub.native_budgets import NativeBudgets
 from intact.operator.pub.pin import Pin
 from intact.operator.pub.recount import Recounter
 from intact.operator.pub.targets import Targets
@@ -65,6 +66,7 @@ class PubController:
         self.gate = Gate(
             client,
             self.confirmation,
+            NativeBudgets(self._watches.pdbs.store),
             self.index,
             self.workloads,
             self.namespaces.store,

@@ -34,6 +34,7 @@ from intact.model.pub import ContainerMark
 from intact.operator.pub.commits import Commits
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.index import PubEntry, PubIndex
+from intact.operator.pub.native_budgets import NativeBudgets
 from intact.operator.pub.status import settings_now
 from intact.operator.watch.owners import Chain, Unwanted, Workloads
 from intact.operator.webhook import probe
@@ -86,6 +87,7 @@ class Gate:
         self,
         client: Client,
         confirmation: Confirmation,
+        native_budgets: NativeBudgets,
         index: PubIndex,
         workloads: Workloads,
         namespaces: Store[Namespace],
@@ -95,6 +97,7 @@ class Gate:
     ) -> None:
         self._client = client
         self._confirmation = confirmation
+        self._native_budgets = native_budgets
         self._index = index
         self._workloads = workloads
         self._namespaces = namespaces
@@ -171,13 +174,28 @@ class Gate:
                     self._observe(asked, claim.entry, decision, claim.mode)
             elif denial := await self._refuse(asked, claim, decision, warnings):
                 return denial
-        for claim in spending if not asked.dry_run else ():
+        # The API server asks PodDisruptionBudgets last. What they refuse costs no unit.
+        evicts = asked.operation is Operation.EVICT and bool(spending)
+        if evicts and (refusal := self._native_budgets.refusal(asked.pod)):
+            return denied(refusal)
+        if not asked.dry_run and (denial := await self._spend(asked, spending, warnings)):
+            return denial
+        return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
+
+    async def _spend(
+        self, asked: Asked, claims: list[Claim], warnings: list[str]
+    ) -> AdmissionResponse | None:
+        """Store what each budget allows. Returns the first denial."""
+        if asked.operation is Operation.EVICT:
+            self._native_budgets.let_through(asked.pod)
+        for claim in claims:
             decision = await self._commits.commit(claim.entry.key, claim.subject, asked.operation)
             if decision.allowed:
                 self._observe(asked, claim.entry, decision, claim.mode)
             elif denial := await self._refuse(asked, claim, decision, warnings):
+                self._native_budgets.give_back(asked.pod)
                 return denial
-        return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
+        return None
 
     async def _claims(self, asked: Asked) -> list[Claim]:
         """One claim for each budget that covers the pod and protects it from this operation."""

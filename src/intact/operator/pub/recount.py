@@ -17,7 +17,7 @@ from intact.budget.keys import PUB, without_effect
 from intact.budget.pub import conditions
 from intact.budget.pub.conditions import Absence
 from intact.budget.pub.kept_pods import next_forgotten
-from intact.budget.pub.ledger import RECORD_LIFETIME
+from intact.budget.pub.ledger import RECORD_LIFETIME, Operation, stays_after
 from intact.budget.pub.ledger_repair import repair
 from intact.budget.pub.never_allows import never_allows
 from intact.budget.pub.recount import (
@@ -173,7 +173,8 @@ class Recounter:
         namespace = budget.metadata.namespace
         records, stayed = unseen(repaired.ledger.pods, self._finder(namespace), seen, now, versions)
         entry.counts.set_ledger(records)
-        counted = recount(sound, entry.counts, expectation, records, seen, now)
+        turns = stays_after(repaired.ledger.stayed, stayed, self._is_here, now)
+        counted = recount(sound, entry.counts, expectation, records, seen, now, turns)
         status = counted.status
         if entry.counts.pods:
             absence = None  # they have come meanwhile
@@ -202,8 +203,9 @@ class Recounter:
             self.writes += 1
             self._report_unreachable(budget, status)
             self._report_repaired(budget, repaired.problems)
-        for name in stayed:
-            self._report_not_deleted(budget, name)
+        for record in stayed.values():
+            if record.operation != Operation.UPDATE:
+                self._report_not_deleted(budget, record.name)
 
     async def _read_overdue(self, entry: PubEntry) -> dict[str, str]:
         """The versions that overdue pods have at the API server. The store may be behind by more
@@ -221,6 +223,9 @@ class Recounter:
             self._client, entry.key[0], lambda version: is_current(budget, version)
         )
         return _Beyond(budget, pods)
+
+    def _is_here(self, uid: str) -> bool:
+        return bool(self._pods.store.count("uid", uid))
 
     def _finder(self, namespace: str) -> Callable[[str], Pod | None]:
         return lambda name: self._pods.store.get(namespace, name)

@@ -1,4 +1,5 @@
-"""What several controllers need, watched once for all of them: pods, namespaces, owners of pods."""
+"""What several controllers need, watched once for all of them: pods and their owners, namespaces,
+PodDisruptionBudgets."""
 
 import asyncio
 import random
@@ -7,9 +8,10 @@ from typing import Any
 from intact.budget.pdb.group_sources import LEADER, LWS_NAME, LWS_WORKER_INDEX
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
-from intact.kube.resources import NAMESPACES, PODS
+from intact.kube.resources import NAMESPACES, PDBS, PODS
 from intact.kube.store import IndexFunction, Store
 from intact.model.namespace import Namespace
+from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_uid
 from intact.operator.watch.kinds import BUILT_IN
@@ -43,11 +45,15 @@ class Watches:
     def __init__(self, client: Client, *, rng: random.Random | None = None) -> None:
         self.pods: Reflector[Pod] = Reflector(client, PODS, Store(POD_INDEXES), rng=rng)
         self.namespaces: Reflector[Namespace] = Reflector(client, NAMESPACES, Store(), rng=rng)
+        pdbs: Store[PodDisruptionBudget] = Store(
+            {"namespace": lambda budget: [budget.metadata.namespace]}
+        )
+        self.pdbs: Reflector[PodDisruptionBudget] = Reflector(client, PDBS, pdbs, rng=rng)
         self.workloads = Workloads(client, self.pods.store, rng=rng)
 
     @property
     def reflectors(self) -> list[Reflector[Any]]:
-        return [self.pods, self.namespaces, *self.workloads.reflectors.values()]
+        return [self.pods, self.namespaces, self.pdbs, *self.workloads.reflectors.values()]
 
     def is_doubtful(self) -> bool:
         """Whether any of these stores may show what never was: its watch has ended, and the server,
@@ -59,10 +65,11 @@ class Watches:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.pods.run())
             group.create_task(self.namespaces.run())
+            group.create_task(self.pdbs.run())
             group.create_task(self.workloads.run())
 
     async def wait_synced(self) -> None:
-        needed: list[Reflector[Any]] = [self.pods, self.namespaces]
+        needed: list[Reflector[Any]] = [self.pods, self.namespaces, self.pdbs]
         needed += [self.workloads.reflectors[one.group, one.kind] for one in BUILT_IN]
         for reflector in needed:
             await reflector.wait_synced()

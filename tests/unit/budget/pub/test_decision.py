@@ -10,19 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intact.budget.pub.decision import Decision, Reason, Subject, decide
-from intact.budget.pub.ledger import RECORD_LIFETIME, RENEW_AFTER, Operation
+from intact.budget.pub.ledger import FIRST_WAIT, RECORD_LIFETIME, STANDS_FOR, Operation
 from intact.budget.pub.settings import UNHEALTHY_POLICY, read_settings, rules_of
 from intact.model.meta import ObjectMeta
 from intact.model.pub import (
     ContainerMark,
     Ledger,
     LedgerRecord,
+    LedgerStay,
     PodGroupPolicy,
     PodUnavailableBudget,
     PubSpec,
     PubStatus,
 )
-from intact.model.times import timestamp_after
+from intact.model.times import timestamp, timestamp_after
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EVERY_OPERATION = list(Operation)
@@ -406,7 +407,7 @@ class TestAskedAgain:
     """A pod that is in the ledger already."""
 
     @pytest.mark.parametrize("operation", [Operation.DELETE, Operation.EVICT])
-    @pytest.mark.parametrize("age", [timedelta(), RENEW_AFTER - timedelta(seconds=1)])
+    @pytest.mark.parametrize("age", [timedelta(), STANDS_FOR - timedelta(seconds=1)])
     def test_a_young_record_is_not_written_again(
         self, operation: Operation, age: timedelta
     ) -> None:
@@ -414,18 +415,23 @@ class TestAskedAgain:
         assert ask(asked, pod(), operation).status is None
 
     @pytest.mark.parametrize("operation", EVERY_OPERATION)
-    @pytest.mark.parametrize("age", [RENEW_AFTER, RECORD_LIFETIME * 3])
-    def test_the_lifetime_of_an_older_record_begins_anew(
+    @pytest.mark.parametrize("age", [STANDS_FOR, RECORD_LIFETIME * 3])
+    def test_nothing_more_is_admitted_on_an_older_record_so_that_it_can_end(
         self, operation: Operation, age: timedelta
     ) -> None:
-        """Also one that has outlived its time: the recount may have cleared it already, and the
-        write then finds that out."""
+        """Also on one that has outlived its time: the recount clears it soon."""
         asked = budget(allowed=0, pods={"uid-0": record(at=NOW - age)})
         decision = ask(asked, pod(), operation)
-        assert decision.reason is Reason.RECORDED
-        after = stored(asked, decision).status
-        assert after.ledger.pods["uid-0"].at == timestamp_after(NOW)
-        assert after.unavailable_allowed == 0
+        assert (decision.allowed, decision.reason) == (False, Reason.STAYED)
+        assert decision.status is None
+        assert "has let pod p0 go already, but the pod is still here" in decision.message
+
+    def test_a_deletion_is_another_attempt_than_an_eviction(self) -> None:
+        asked = budget(allowed=0, pods={"uid-0": record(operation="EVICT", at=NOW - STANDS_FOR)})
+        assert not ask(asked, pod(), Operation.EVICT).allowed
+        decision = ask(asked, pod(), Operation.DELETE)
+        after = stored(asked, decision).status.ledger.pods["uid-0"]
+        assert (after.operation, after.at) == ("DELETE", timestamp_after(NOW))
 
     @pytest.mark.parametrize("operation", EVERY_OPERATION)
     def test_a_record_of_an_update_may_be_over_and_so_is_always_written(
@@ -436,6 +442,38 @@ class TestAskedAgain:
         decision = ask(asked, pod(), operation)
         assert decision.reason is Reason.RECORDED
         assert decision.status is not None
+
+
+class TestStayed:
+    """A pod that was let go before, and is still here."""
+
+    def asked(self, since: timedelta, times: int = 1, **more: Any) -> PodUnavailableBudget:
+        stay = LedgerStay(operation="EVICT", at=timestamp(NOW - since), times=times)
+        found = budget(**more)
+        ledger = msgspec.structs.replace(found.status.ledger, stayed={"uid-0": stay})
+        return msgspec.structs.replace(found, status=found.status.with_ledger(ledger))
+
+    def test_other_pods_go_first(self) -> None:
+        asked = self.asked(timedelta(seconds=1), allowed=1)
+        decision = ask(asked, pod(), Operation.EVICT)
+        assert (decision.allowed, decision.reason) == (False, Reason.STAYED)
+        assert f"Other pods go first until {timestamp(NOW + timedelta(seconds=29))}" in (
+            decision.message
+        )
+        assert ask(asked, pod(1), Operation.EVICT).allowed
+
+    def test_what_was_not_refused_before_does_not_wait(self) -> None:
+        asked = self.asked(timedelta(seconds=1), allowed=1)
+        assert ask(asked, pod(), Operation.DELETE).allowed
+
+    def test_after_its_wait_it_may_try_again(self) -> None:
+        assert ask(self.asked(FIRST_WAIT, allowed=1), pod(), Operation.EVICT).allowed
+        twice = self.asked(FIRST_WAIT, times=2, allowed=1)
+        assert not ask(twice, pod(), Operation.EVICT).allowed
+
+    def test_a_pod_that_costs_nothing_does_not_wait(self) -> None:
+        broken = self.asked(timedelta(), allowed=0, groups=True, unavailable_groups=["g1"])
+        assert ask(broken, pod(group="g1"), Operation.EVICT).allowed
 
 
 MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, str]] = {

@@ -5,17 +5,24 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from intact.budget.pub.ledger import (
+    FIRST_WAIT,
+    LONGEST_WAIT,
     RECORD_LIFETIME,
-    RENEW_AFTER,
+    STANDS_FOR,
     Operation,
     expires_at,
+    is_another_attempt,
     is_expired,
+    is_sure,
     make_record,
     stands,
+    stays_after,
+    waits_until,
     with_record,
     with_shown_pods,
 )
-from intact.model.pub import ContainerMark, Ledger, LedgerRecord, PubStatus
+from intact.model.pub import ContainerMark, Ledger, LedgerRecord, LedgerStay, PubStatus
+from intact.model.times import timestamp
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DELETE, EVICT, UPDATE = Operation.DELETE, Operation.EVICT, Operation.UPDATE
@@ -48,24 +55,44 @@ def test_the_first_record_of_a_pod_is_kept_as_it_is_beside_the_others() -> None:
     assert before.pods.keys() == {"other"}
 
 
-# The first operation, the second, and the operation of the record that results.
+# The first operation, the second, the operation of the record that results, and whether its
+# lifetime begins anew.
 RENEWED = [
-    (DELETE, UPDATE, DELETE),
-    (EVICT, UPDATE, EVICT),
-    (EVICT, DELETE, EVICT),
-    (UPDATE, DELETE, DELETE),
-    (UPDATE, EVICT, EVICT),
-    (UPDATE, UPDATE, UPDATE),
+    (DELETE, DELETE, DELETE, False),
+    (DELETE, EVICT, DELETE, False),
+    (DELETE, UPDATE, DELETE, False),
+    (EVICT, EVICT, EVICT, False),
+    (EVICT, UPDATE, EVICT, False),
+    (EVICT, DELETE, DELETE, True),
+    (UPDATE, DELETE, DELETE, True),
+    (UPDATE, EVICT, EVICT, True),
+    (UPDATE, UPDATE, UPDATE, False),
 ]
 
 
-@pytest.mark.parametrize(("first", "second", "kept"), RENEWED)
-def test_a_renewed_record_of_a_deletion_stays_one(
-    first: Operation, second: Operation, kept: Operation
+@pytest.mark.parametrize(("first", "second", "kept", "anew"), RENEWED)
+def test_only_another_attempt_begins_a_new_lifetime(
+    first: Operation, second: Operation, kept: Operation, anew: bool
 ) -> None:
-    again = record(second, at=NOW + SECOND)
-    renewed = recorded(record(first), again)
-    assert (renewed.operation, renewed.at) == (kept, again.at)
+    before, again = record(first), record(second, at=NOW + SECOND)
+    assert is_another_attempt(before, again) == anew
+    renewed = recorded(before, again)
+    assert (renewed.operation, renewed.at) == (kept, again.at if anew else before.at)
+
+
+UPDATES = {
+    "the same image again, on a pod whose status has changed": ("8", "img:2", False),
+    "another image": ("8", "img:3", True),
+    "another image, on a pod that has not changed": ("7", "img:3", False),
+}
+
+
+@pytest.mark.parametrize(("version", "image", "anew"), UPDATES.values(), ids=UPDATES)
+def test_an_update_is_repeated_or_another_one(version: str, image: str, anew: bool) -> None:
+    before = record(UPDATE, {"main": mark("c1", "img:1", "img:2")})
+    marks = {"main": mark("c1", "img:1", image)}
+    again = make_record("p", UPDATE, NOW, resource_version=version, containers=marks)
+    assert is_another_attempt(before, again) == anew
 
 
 def mark(container: str, image: str, wanted: str, image_id: str = "") -> ContainerMark:
@@ -107,25 +134,72 @@ def test_a_container_that_is_changed_once_more_is_marked_again(
     assert renewed.containers == {"main": kept}
 
 
-# The operation of the record, its age, the operation that is asked for, whether the record stands.
-STANDS = [
-    (DELETE, timedelta(), DELETE, True),
-    (DELETE, timedelta(), EVICT, True),
-    (EVICT, RENEW_AFTER - SECOND, DELETE, True),
-    (EVICT, RENEW_AFTER, DELETE, False),
-    (DELETE, RECORD_LIFETIME * 3, EVICT, False),
-    (DELETE, timedelta(), UPDATE, False),
-    (UPDATE, timedelta(), DELETE, False),
-    (UPDATE, timedelta(), EVICT, False),
-    (UPDATE, timedelta(), UPDATE, False),
+@pytest.mark.parametrize("operation", [DELETE, EVICT, UPDATE])
+def test_a_record_answers_for_its_pod_while_it_is_young(operation: Operation) -> None:
+    assert stands(record(operation, at=NOW - STANDS_FOR + SECOND), NOW)
+    assert not stands(record(operation, at=NOW - STANDS_FOR), NOW)
+
+
+# The operation of the record, the operation that is asked for, whether nothing has to be written.
+SURE = [
+    (DELETE, DELETE, True),
+    (DELETE, EVICT, True),
+    (EVICT, EVICT, True),
+    (DELETE, UPDATE, False),
+    (UPDATE, DELETE, False),
+    (UPDATE, UPDATE, False),
 ]
 
 
-@pytest.mark.parametrize(("known", "age", "asked", "expected"), STANDS)
-def test_only_a_young_record_of_a_deletion_stands(
-    known: Operation, age: timedelta, asked: Operation, expected: bool
+@pytest.mark.parametrize(("known", "asked", "expected"), SURE)
+def test_only_the_record_of_a_deletion_is_sure_to_be_stored_still(
+    known: Operation, asked: Operation, expected: bool
 ) -> None:
-    assert stands(record(known, at=NOW - age), asked, NOW) == expected
+    assert is_sure(record(known), asked) == expected
+
+
+class TestTurns:
+    """Pods that were let go and stayed."""
+
+    def stay(self, times: int = 1, age: timedelta = timedelta()) -> LedgerStay:
+        return LedgerStay(operation=EVICT, at=timestamp(NOW - age), times=times)
+
+    def test_the_wait_doubles_up_to_a_bound(self) -> None:
+        waits = []
+        for times in range(1, 12):
+            until = waits_until(self.stay(times), EVICT, NOW)
+            assert until is not None
+            waits.append(until - NOW)
+        assert waits[:3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
+        assert waits[-1] == LONGEST_WAIT
+
+    def test_only_what_was_refused_waits(self) -> None:
+        assert waits_until(None, EVICT, NOW) is None
+        assert waits_until(self.stay(), DELETE, NOW) is None
+        assert waits_until(self.stay(age=FIRST_WAIT), EVICT, NOW) is None
+
+    @pytest.mark.parametrize(
+        "at", ["", "soon", "2026-01-01", "9999-12-31T23:59:59Z", "2126-01-01T00:00:00Z"]
+    )
+    def test_a_time_that_cannot_be_holds_nothing(self, at: str) -> None:
+        stay = LedgerStay(operation=EVICT, at=at, times=10**9)
+        assert waits_until(stay, EVICT, NOW) is None
+        assert stays_after({"u": stay}, {}, lambda _uid: True, NOW) == {}
+
+    def test_a_pod_that_stays_again_waits_longer_and_one_that_is_gone_is_forgotten(self) -> None:
+        known = {"again": self.stay(), "gone": self.stay(), "old": self.stay(age=timedelta(days=1))}
+        stayed = {"again": record(EVICT), "first": record(DELETE)}
+        found = stays_after(known, stayed, lambda uid: uid != "gone", NOW)
+        assert {uid: (one.operation, one.times) for uid, one in found.items()} == {
+            "again": (EVICT, 2),
+            "first": (DELETE, 1),
+        }
+
+    def test_their_number_is_bounded(self) -> None:
+        known = {str(number): self.stay() for number in range(1000)}
+        found = stays_after(known, {"new": record(EVICT)}, lambda _uid: True, NOW)
+        assert len(found) == 100
+        assert "new" in found
 
 
 def test_a_record_never_ends_early_although_times_have_no_fractions() -> None:

@@ -14,7 +14,7 @@ from intact.kube.resources import PODS as POD_VIEWS
 from intact.operator.webhook.denials import EVERY
 from intact.operator.webhook.responses import DISRUPTION_BUDGET
 from intact.sandbox import Moment, Rule
-from tests.support.objects import PDBS, PODS, Json
+from tests.support.objects import PODS, Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import (
     BUDGETS,
@@ -755,21 +755,6 @@ class TestGroups:
             replacing.cancel()
             assert all(uid(scene, name) != before for name, before in first.items())
             assert down() == 0
-
-
-@simulated
-async def test_an_eviction_that_a_pdb_denies_costs_nothing_more_each_time_it_is_repeated() -> None:
-    async with running() as scene:
-        await three(scene)
-        spec = {"selector": {"matchLabels": A}, "maxUnavailable": 0}
-        await scene.make(PDBS, "strict", spec=spec)
-        for _ in range(10):
-            assert await scene.evict("p-0") == 429
-            assert scene.status().ledger.pods.keys() == {uid(scene, "p-0")}
-            await scene.settle(5)
-        await scene.client.delete(PDBS, "strict", NS)
-        assert await scene.delete("p-1") == 429
-        assert await scene.evict("p-0") == 200
 
 
 @simulated

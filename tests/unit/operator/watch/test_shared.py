@@ -44,6 +44,7 @@ async def test_pods_namespaces_and_workloads_are_in_stores() -> None:
         assert {one.name for one in watches.reflectors} == {
             "pods",
             "namespaces",
+            "poddisruptionbudgets.policy",
             "replicationcontrollers",
             "deployments.apps",
             "replicasets.apps",

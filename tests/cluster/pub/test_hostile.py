@@ -249,6 +249,11 @@ async def test_a_pdb_or_a_webhook_that_refuses_one_pod_does_not_hold_up_the_othe
         server.hooks["refuse"] = refuse
         body = registration(ns, server.client_config("refuse"))
         await ns.client.create(VALIDATING, body)
+        await eventually(
+            lambda: ns.evict("web-1", dry_run="All"),
+            lambda answer: answer.code == 403,
+            "the webhook to refuse",
+        )
         insisting = [
             asyncio.create_task(insist(ns, name, pause))
             for name, pause in (("web-0", 0.5), ("web-1", 2.0))
@@ -258,6 +263,7 @@ async def test_a_pdb_or_a_webhook_that_refuses_one_pod_does_not_hold_up_the_othe
             template = {"spec": {"template": {"spec": {"containers": image}}}}
             await ns.client.patch(STATEFUL_SETS, template, "web", ns.name)
             await ns.until("all pods to be new", all_new, within=90)
+            assert not any(task.done() for task in insisting)
         finally:
             for task in insisting:
                 task.cancel()

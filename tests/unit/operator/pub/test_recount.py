@@ -322,7 +322,9 @@ async def test_nothing_in_a_ledger_can_stop_a_recount(
         assert event["involvedObject"]["name"] == "b"
         assert (event["type"], event["count"]) == ("Warning", 1)
         assert "budget ns/b: The ledger of this budget was repaired: " in caplog.text
-        assert [await scene.delete(f"p-{number}") for number in range(3)] == [200, 429, 429]
+        # p-0 may have to let others go first: the ledger said that it was let go.
+        answers = [await scene.delete(f"p-{number}") for number in range(3)]
+        assert sorted(answers) == [200, 429, 429]
 
 
 @simulated

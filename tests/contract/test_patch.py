@@ -276,3 +276,19 @@ async def test_managers_that_apply_the_same_value_share_the_field(backend: Backe
     await apply(backend, {"k": "1"}, "two")
     # One manager gives the field up; the other still owns it.
     assert (await apply(backend, {}, "one"))["data"] == {"k": "1"}
+
+
+@pytest.mark.parametrize("kind", [PatchType.MERGE, PatchType.STRATEGIC], ids=["merge", "strategic"])
+async def test_a_patch_with_another_uid_is_invalid(backend: Backend, kind: PatchType) -> None:
+    """So a patch with a UID never changes another object of the same name."""
+    await backend.client.create(PODS, pod("p"), backend.namespace)
+    body = {
+        "metadata": {
+            "uid": "11111111-2222-3333-4444-555555555555",
+            "finalizers": ["example.com/held"],
+        }
+    }
+    with pytest.raises(ApiError) as refused:
+        await backend.client.patch(PODS, body, "p", backend.namespace, type=kind)
+    assert (refused.value.code, refused.value.reason) == (422, "Invalid")
+    assert {cause.field for cause in refused.value.causes} == {"metadata.uid"}

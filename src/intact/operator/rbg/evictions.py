@@ -8,7 +8,7 @@ by them; a new leader evicts again.
 from collections.abc import Container, Iterable, Mapping
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import ApiError, Conflict, NotFound, TooManyRequests
+from intact.kube.errors import ApiError, Conflict, Invalid, NotFound, TooManyRequests
 from intact.kube.resources import PODS
 from intact.model.pod import Pod
 from intact.operator.rbg.evicted_pods import EvictedPods
@@ -70,10 +70,7 @@ class RbgEvictions:
         if not is_held(pod):
             # A dry run first: a pod that stays must not be written again and again.
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid, dry_run=True)
-            body = {"metadata": {"uid": meta.uid, "finalizers": [HELD]}}
-            await self._client.patch(
-                PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC
-            )
+            await _patch(self._client, pod, {"finalizers": [HELD]})
             self.writes += 1
         try:
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
@@ -100,10 +97,21 @@ class RbgEvictions:
 
 async def let_go(client: Client, pod: Pod) -> bool:
     """Hold a pod no longer. False if it does not exist any more."""
-    meta = pod.metadata
-    body = {"metadata": {"uid": meta.uid, "$deleteFromPrimitiveList/finalizers": [HELD]}}
     try:
-        await client.patch(PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC)
+        await _patch(client, pod, {"$deleteFromPrimitiveList/finalizers": [HELD]})
     except (NotFound, Conflict):
         return False
     return True
+
+
+async def _patch(client: Client, pod: Pod, metadata: dict[str, object]) -> None:
+    """Change this very pod. Raises `Conflict` if another one has its name by now: the API server
+    calls that an attempt to change the UID."""
+    meta = pod.metadata
+    body = {"metadata": {"uid": meta.uid, **metadata}}
+    try:
+        await client.patch(PODS, body, meta.name, meta.namespace, type=PatchType.STRATEGIC)
+    except Invalid as error:
+        if any(cause.field == "metadata.uid" for cause in error.causes):
+            raise Conflict(error.status) from error
+        raise

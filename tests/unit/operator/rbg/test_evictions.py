@@ -140,3 +140,24 @@ async def test_a_pod_that_is_gone_needs_not_be_let_go() -> None:
     held = scene.pod("a")
     assert await let_go(scene.client, held)
     assert not await let_go(scene.client, held)
+
+
+@simulated
+async def test_a_pod_whose_name_another_one_has_is_left_alone() -> None:
+    """The API server takes the UID in a patch for a change, and answers with 422."""
+    scene = await Scene().open()
+    old = scene.pod("a")
+    await scene.client.delete(PODS, "a", NS, grace_period_seconds=0)
+    await scene.client.create(PODS, {"metadata": {"name": "a", "finalizers": [HELD]}}, NS)
+    assert not await let_go(scene.client, old)
+    assert scene.there()["a"] == [HELD]
+    replaced = scene.eviction("c")
+
+    async def replace_pod(request: Json) -> Json:
+        await scene.client.delete(PODS, "c", NS, grace_period_seconds=0)
+        await scene.client.create(PODS, {"metadata": {"name": "c"}}, NS)
+        return {"allowed": True}
+
+    scene.api.admit("late", replace_pod, [Rule(("pods/eviction",), ("CREATE",))])
+    assert await scene.evictions.evict([replaced], {"prefill"}) == {}
+    assert scene.there()["c"] == []

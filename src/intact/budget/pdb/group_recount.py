@@ -28,6 +28,7 @@ from intact.budget.pdb.group_settings import check_settings, groups_alike, rules
 from intact.budget.pdb.group_sources import Definitions
 from intact.budget.pdb.pods import DELETION_TIMEOUT, desired_healthy
 from intact.model.conditions import merge
+from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.times import parse_time
@@ -74,7 +75,11 @@ def recount(
         )
     groups = expect(before, counts, definitions, now, wants)
     problems = check_settings(budget)
-    desired = desired_healthy(budget.spec, groups.total)
+    try:
+        desired = desired_healthy(budget.spec, groups.total)
+    except ValueError as error:  # no API server that we know stores such an amount
+        desired = 0
+        problems.append(FieldError("spec", None, str(error)))
     allowed = max(0, counted.available - desired)
     closed = bool(problems or counts.undefined or leaving)
     if closed or not groups.total or not _has_amount(budget.spec):

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from intact.model.amounts import desired_available
+from intact.model.amounts import IntOrPercent, desired_available
 from intact.model.conditions import merge
 from intact.model.meta import Condition
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
@@ -57,7 +57,16 @@ def needs_controllers(spec: PdbSpec) -> bool:
 
 def desired_healthy(spec: PdbSpec, expected: int) -> int:
     """Raises ValueError if an amount is malformed."""
-    return desired_available(spec.max_unavailable, spec.min_available, expected, both=False)
+    return desired_available(
+        _plain(spec.max_unavailable), _plain(spec.min_available), expected, both=False
+    )
+
+
+def _plain(amount: IntOrPercent | None) -> IntOrPercent | None:
+    """Kubernetes takes a percentage with zeros in front, any number of them."""
+    if isinstance(amount, str) and amount.startswith("0"):
+        return amount.lstrip("0").rjust(len("0%"), "0")
+    return amount
 
 
 def look_again(

@@ -212,6 +212,12 @@ def test_a_bad_value_that_slipped_in_closes_the_budget() -> None:
     assert "min-ready-replicas" in found.status.conditions[0].message
 
 
+def test_an_amount_that_cannot_be_read_closes_the_budget() -> None:
+    found = counted(a_budget("half"), ready("a", 3), groups_of(3, "a"))
+    assert (found.status.disruptions_allowed, found.ledger.allowed) == (0, 0)
+    assert [each.reason for each in found.status.conditions] == ["SyncFailed", "InvalidConfig"]
+
+
 def test_pods_without_a_group_are_not_healthy() -> None:
     found = counted(a_budget(1), [a_pod("x"), *ready("a", 3)], groups_of(3, "a"))
     assert (found.status.current_healthy, found.status.expected_pods) == (3, 4)

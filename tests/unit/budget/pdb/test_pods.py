@@ -188,3 +188,10 @@ def test_an_entry_ends_exactly_after_two_minutes() -> None:
     assert found.kept == {}
     assert found.next_check is None
     assert [one.metadata.name for one in found.overdue] == ["p", "q"]
+
+
+@pytest.mark.parametrize("zeros", ["0", "00", "0" * 5000])
+def test_zeros_in_front_of_a_percentage_are_taken_as_kubernetes_takes_them(zeros: str) -> None:
+    assert desired_healthy(PdbSpec(min_available=f"{zeros}5%"), 100) == 5
+    assert desired_healthy(PdbSpec(max_unavailable=f"{zeros}5%"), 100) == 95
+    assert desired_healthy(PdbSpec(max_unavailable=f"{zeros}0%"), 100) == 100

@@ -88,6 +88,10 @@ class Queue(Generic[K]):
     def failures(self, key: K) -> int:
         return self._failures.get(key, 0)
 
+    def failing(self, least: int) -> int:
+        """Keys whose work has failed at least so many times in a row."""
+        return sum(failures >= least for failures in self._failures.values())
+
     async def get(self) -> K:
         """The next key, which must be given back with `done`."""
         while not self._ready:

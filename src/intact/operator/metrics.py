@@ -36,6 +36,8 @@ from intact.operator.webhook.serving import Webhooks
 from intact.operator.workqueue_metrics import WorkqueueMetrics
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_FOR_GOOD = 10
+"""Failures in a row that are no passing trouble: the waits between them add up to some seconds."""
 
 
 class Metrics:
@@ -127,15 +129,22 @@ class Metrics:
         for read in self._controllers:
             yield from read()
         yield from self._workqueues.collect()
-        yield self._of_queues()
+        yield from self._of_queues()
 
-    def _of_queues(self) -> Metric:
+    def _of_queues(self) -> Iterable[Metric]:
         depth = GaugeMetricFamily(
             "intact_queue_depth", "Keys that wait for work.", labels=["queue"]
         )
+        failing = GaugeMetricFamily(
+            "intact_queue_failing",
+            f"Keys whose work has failed {_FOR_GOOD} times in a row or more.",
+            labels=["queue"],
+        )
         for queue in self._queues:
             depth.add_metric([queue.name], len(queue))
-        return depth
+        for queue in (*self._queues, *self._workqueues.queues):
+            failing.add_metric([queue.name], queue.failing(_FOR_GOOD))
+        yield from (depth, failing)
 
     def _of_reflectors(self) -> Iterable[Metric]:
         objects = GaugeMetricFamily(

@@ -37,6 +37,10 @@ class WorkqueueMetrics:
         queue.observer = times
         self._queues.append((queue, times))
 
+    @property
+    def queues(self) -> list[Queue[Any]]:
+        return [queue for queue, _ in self._queues]
+
     def collect(self) -> Iterable[Metric]:
         depth = GaugeMetricFamily("workqueue_depth", "Keys that wait for work.", labels=["name"])
         adds = CounterMetricFamily("workqueue_adds", "Keys added.", labels=["name"])

@@ -97,6 +97,14 @@ async def test_each_controller_shows_its_own(client: Client, metrics: Metrics) -
     assert value(metrics, "intact_rbg_writes_total") == 0
     pdb.recounts.add(("ns", "b"))
     assert value(metrics, 'workqueue_depth{name="disruption"}') == 1
+    for queue in (pub.recounts, pdb.recounts):
+        for _ in range(9):
+            queue.retry(("ns", "b"))
+        assert value(metrics, f'intact_queue_failing{{queue="{queue.name}"}}') == 0
+        queue.retry(("ns", "b"))
+        assert value(metrics, f'intact_queue_failing{{queue="{queue.name}"}}') == 1
+        queue.forget(("ns", "b"))
+        assert value(metrics, f'intact_queue_failing{{queue="{queue.name}"}}') == 0
 
 
 async def test_the_time_of_a_review_is_measured(metrics: Metrics) -> None:

@@ -1,7 +1,8 @@
-"""What happens to the operators: deaths, and trouble with their watches."""
+"""What happens to the operators and the API: deaths, trouble with watches, restores of a backup."""
 
 import asyncio
 
+from tests.simulation.cluster import Cluster
 from tests.simulation.network import watches_of
 from tests.simulation.operators import Service
 from tests.simulation.world import World
@@ -51,3 +52,18 @@ async def trouble_watches(world: World, service: Service) -> None:
             case how:
                 world.trace.note(f"watches of {name} on {plural} break")
                 faults.break_watches(watches_of(name, plural), midway=how == "midway")
+
+
+async def restore_backups(world: World, cluster: Cluster, pause: float) -> None:
+    """The API goes back to a backup that is some seconds old, with its resource versions."""
+    rng = world.rng("backups")
+    while True:
+        await asyncio.sleep(rng.expovariate(1 / pause))
+        backup = world.api.snapshot()
+        world.trace.note(f"a backup is made at {backup.revision}")
+        await asyncio.sleep(rng.choice((1, 5, 25)) * rng.random())
+        world.trace.note(f"the backup is restored: from {world.api.revision} to {backup.revision}")
+        world.trace.count("restores")
+        world.api.restore(backup)
+        world.truth.restored()
+        cluster.restored()

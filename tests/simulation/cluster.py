@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.errors import Conflict, KubeError, NotFound, Unreachable
 from intact.kube.resources import PUBS, untyped
-from tests.simulation.scenario import GROUP_KEY, WorkloadPlan
+from tests.simulation.scenario import GROUP_KEY, NO_OWNER, WorkloadPlan
 from tests.simulation.truth import NAMESPACE, image_id, image_of, is_terminating
 from tests.simulation.world import World
 from tests.support.objects import NAMESPACES, PODS, Json, pod
@@ -24,6 +24,7 @@ class Cluster:
         self._rng = world.rng("cluster times")
         self._owners: dict[str, str] = {}
         self._kubelets: dict[str, asyncio.Event] = {}
+        self._pods: dict[str, asyncio.Task[None]] = {}
         self._controllers = {plan.name: asyncio.Event() for plan in world.scenario.workloads}
         self._tasks: list[asyncio.Task[None]] = []
         world.truth.on_pod = self._pod_changed
@@ -48,20 +49,32 @@ class Cluster:
             await self._client.create(PUBS, body, NAMESPACE)
 
     async def _create_workload(self, plan: WorkloadPlan) -> None:
-        labels = {"app": plan.app}
-        resource = untyped("apps", "v1", f"{plan.kind.lower()}s", plan.kind)
+        if plan.kind == NO_OWNER:
+            return
+        labels, size = {"app": plan.app}, len(plan.groups)
+        group, _, version = plan.api_version.partition("/")
+        resource = untyped(group, version, f"{plan.kind.lower()}s", plan.kind)
+        spec: Json = {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": []}},
+        }
+        if plan.kind in ("StatefulSet", "ReplicaSet"):
+            spec["replicas"] = size
+        elif plan.kind == "Job":
+            spec["parallelism"] = size
         body = {
-            "apiVersion": "apps/v1",
+            "apiVersion": plan.api_version,
             "kind": plan.kind,
             "metadata": {"name": plan.name},
-            "spec": {
-                "replicas": len(plan.groups),
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": []}},
-            },
+            "spec": spec,
         }
         created = await self._client.create(resource, body, NAMESPACE)
         self._owners[plan.name] = created["metadata"]["uid"]
+        if plan.kind == "DaemonSet":
+            status = {"desiredNumberScheduled": size, "observedGeneration": 1}
+            await self._client.patch(
+                resource, {"status": status}, plan.name, NAMESPACE, subresource="status"
+            )
 
     def _pod_changed(self, uid: str) -> None:
         if uid in self._kubelets:
@@ -74,28 +87,31 @@ class Cluster:
         while True:
             event.clear()
             await self._remove_failed(plan)
-            missing = self._missing(plan)
-            if not missing:
+            if not self._missing(plan):
                 await event.wait()
                 continue
             await asyncio.sleep(self._rng.uniform(0.05, 0.8))
-            for name, group in missing:
-                await self._create_pod(plan, name, group)
+            while missing := self._missing(plan):
+                with suppress(Conflict, Unreachable):  # the API has just been restored
+                    await self._create_pod(plan, *missing[0])
 
     def _missing(self, plan: WorkloadPlan) -> list[tuple[str, str | None]]:
-        if plan.kind == "StatefulSet":
+        if plan.keeps_names:
             names = [f"{plan.name}-{index}" for index in range(len(plan.groups))]
             return [
                 (name, group)
                 for name, group in zip(names, plan.groups, strict=True)
                 if self._world.pod(name) is None
             ]
-        here = [pod for pod in self._of(plan) if not is_terminating(pod)]
+        here = [pod for pod in self._of(plan) if not plan.replaces_early or not is_terminating(pod)]
         return [("", group) for group in plan.groups[len(here) :]]
 
     def _of(self, plan: WorkloadPlan) -> list[Json]:
-        uid = self._owners[plan.name]
         pods = self._world.api.objects("pods", NAMESPACE)
+        if plan.kind == NO_OWNER:
+            names = {f"{plan.name}-{index}" for index in range(len(plan.groups))}
+            return [pod for pod in pods if pod["metadata"]["name"] in names]
+        uid = self._owners[plan.name]
         return [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == uid]
 
     async def _remove_failed(self, plan: WorkloadPlan) -> None:
@@ -112,33 +128,48 @@ class Cluster:
 
     async def _create_pod(self, plan: WorkloadPlan, name: str, group: str | None) -> None:
         labels = {"app": plan.app} | ({GROUP_KEY: group} if group else {})
-        owner = {
-            "apiVersion": "apps/v1",
-            "kind": plan.kind,
-            "name": plan.name,
-            "uid": self._owners[plan.name],
-            "controller": True,
-        }
+        owners = []
+        if plan.kind != NO_OWNER:
+            owner = {
+                "apiVersion": plan.api_version,
+                "kind": plan.kind,
+                "name": plan.name,
+                "uid": self._owners[plan.name],
+                "controller": True,
+            }
+            owners.append(owner)
         nodes = [node for node in NODES if node not in self.cordoned] or list(NODES)
         body = pod(
             name,
             node=self._rng.choice(nodes),
             images={"main": FIRST_IMAGE},
             labels=labels,
-            ownerReferences=[owner],
+            ownerReferences=owners,
         )
         if not name:
             del body["metadata"]["name"]
             body["metadata"]["generateName"] = f"{plan.name}-"
         created = await self._client.create(PODS, body, NAMESPACE)
-        meta = created["metadata"]
-        self._kubelets[meta["uid"]] = asyncio.Event()
-        kubelet = self._run_pod(meta["name"], meta["uid"])
-        self._tasks.append(asyncio.create_task(kubelet, name=f"pod {meta['name']}"))
+        self._start(created)
+
+    def _start(self, pod: Json) -> None:
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        self._kubelets[uid] = asyncio.Event()
+        self._pods[uid] = asyncio.create_task(self._run_pod(name, uid), name=f"pod {name}")
+
+    def restored(self) -> None:
+        """The API has gone back to a backup, and the nodes run what it says."""
+        for uid, task in self._pods.items():
+            task.cancel()
+            self._world.truth.restarting.pop(uid, None)
+        self._kubelets.clear()
+        self._pods.clear()
+        for found in self._world.api.objects("pods", NAMESPACE):
+            self._start(found)
 
     async def _run_pod(self, name: str, uid: str) -> None:
         event = self._kubelets[uid]
-        runs, containers = "", 0
+        runs, containers = self._running(name, uid)
         while found := self._world.pod(name, uid):
             event.clear()
             if is_terminating(found):
@@ -163,7 +194,14 @@ class Cluster:
             self._world.truth.restarting.pop(uid, None)
             await self.set_running(name, uid, image, containers)
         self._world.truth.restarting.pop(uid, None)
-        del self._kubelets[uid]
+        del self._kubelets[uid], self._pods[uid]
+
+    def _running(self, name: str, uid: str) -> tuple[str, int]:
+        """The image of the container that runs, if one does, and how many there have been."""
+        found = self._world.pod(name, uid) or {}
+        for container in found.get("status", {}).get("containerStatuses", ()):
+            return container["imageID"].partition(":")[2], container["restartCount"] + 1
+        return "", 0
 
     async def set_running(self, name: str, uid: str, image: str, number: int) -> None:
         """Some container runtimes show images by name, some by ID."""
@@ -187,7 +225,8 @@ class Cluster:
     async def _write(self, name: str, uid: str, status: Json) -> None:
         if self._world.pod(name, uid):
             body = {"metadata": {"uid": uid}, "status": status}
-            with suppress(NotFound, Conflict):  # the pod is gone, or another pod has its name
+            # The pod is gone, another pod has its name, or the API has just been restored.
+            with suppress(NotFound, Conflict, Unreachable):
                 await self._client.patch(PODS, body, name, NAMESPACE, subresource="status")
 
 

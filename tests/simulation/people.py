@@ -47,6 +47,13 @@ class People:
                 await self._world.user.evict(PODS, name, NAMESPACE, uid=precondition)
             await asyncio.sleep(rng.uniform(1, 4))
 
+    async def delete(self, name: str, uid: str) -> None:
+        """Again and again until it is admitted."""
+        while self._world.pod(name, uid) and not is_terminating(self._world.pod(name, uid) or {}):
+            with suppress(KubeError):
+                await self._world.user.delete(PODS, name, NAMESPACE, uid=uid)
+            await asyncio.sleep(0.5)
+
     async def delete_pods(self, pause: float) -> None:
         rng = self._world.rng("deleter")
         while True:

@@ -1,21 +1,39 @@
 """What one seed stands for: workloads, budgets, and how bad the network is."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 Amounts = dict[str, int | str]
 GROUP_KEY = "shard"
+CUSTOM = "Serving"
+"""A custom kind without a scale."""
+NO_OWNER = ""
+_API_VERSIONS = {"Job": "batch/v1", CUSTOM: "example.dev/v1"}
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPlan:
     name: str
     kind: str
-    """The pods of a StatefulSet come back under their names, those of a ReplicaSet under new names
-    and earlier."""
+    """`NO_OWNER` for pods that someone creates again by hand."""
     app: str
     groups: tuple[str | None, ...]
     """The group of each replica."""
+
+    @property
+    def api_version(self) -> str:
+        return _API_VERSIONS.get(self.kind, "apps/v1")
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether pods come back under their names."""
+        return self.kind not in ("ReplicaSet", "Job", "DaemonSet")
+
+    @property
+    def replaces_early(self) -> bool:
+        """Whether a pod is replaced while it still terminates."""
+        return self.kind in ("ReplicaSet", "Job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +48,8 @@ class BudgetPlan:
     """The workload that it names; None if it selects by label."""
     need: int | None = None
     """Available pods that a group needs; None if it counts pods."""
+    unreachable: int | None = None
+    """What it asks of a group, more than any has. It counts pods then."""
 
     @property
     def desired(self) -> int:
@@ -45,12 +65,13 @@ class BudgetPlan:
     def spec(self) -> dict[str, object]:
         spec: dict[str, object] = {**self.amounts}
         if self.target is not None:
-            kind, name = self.target.kind, self.target.name
-            spec["targetRef"] = {"apiVersion": "apps/v1", "kind": kind, "name": name}
+            version, kind, name = self.target.api_version, self.target.kind, self.target.name
+            spec["targetRef"] = {"apiVersion": version, "kind": kind, "name": name}
         else:
             spec["selector"] = {"matchLabels": {"app": self.app}}
-        if self.need is not None:
-            spec["podGroupPolicy"] = {"groupLabelKey": GROUP_KEY, "minReadyReplicas": self.need}
+        need = self.need or self.unreachable
+        if need is not None:
+            spec["podGroupPolicy"] = {"groupLabelKey": GROUP_KEY, "minReadyReplicas": need}
         return spec
 
 
@@ -107,9 +128,25 @@ class Scenario:
     """Seconds of trouble; then everything heals."""
     slowest_start: float = 4.0
     """Seconds that a container may take until it is ready."""
+    native: bool = False
+    """A PodDisruptionBudget covers the pods, too. It often refuses."""
+    forgeries: float | None = None
+    """Seconds between two reviews that the API server never sent; None if there are none."""
+    restores: float | None = None
+    """Seconds between two restores of the API from a backup; None if there are none."""
 
 
 def scenario(seed: int) -> Scenario:
+    """Each of the special circumstances in some of the runs, so that they also meet."""
+    made = plain(seed)
+    rng = random.Random(f"circumstances {seed}")
+    for circumstance in CIRCUMSTANCES:
+        if rng.random() < _SHARE:
+            made = circumstance(made)
+    return made
+
+
+def plain(seed: int) -> Scenario:
     rng = random.Random(f"scenario {seed}")
     parts = rng.choice((("pods",), ("groups",), ("pods", "groups")))
     workloads: list[WorkloadPlan] = []
@@ -171,3 +208,57 @@ def _amounts(rng: random.Random, total: int) -> Amounts:
         {"minAvailable": "50%"},
     )
     return rng.choice(choices)
+
+
+def unscaled(made: Scenario) -> Scenario:
+    """The owners of the pods have no scale, or there are none."""
+    rng = random.Random(f"unscaled {made.seed}")
+    kind = rng.choice(("DaemonSet", "Job", CUSTOM, NO_OWNER))
+    plans = {plan: replace(plan, kind=kind) for plan in made.workloads}
+    budgets = [
+        replace(
+            budget,
+            target=plans[budget.target] if budget.target is not None and kind else None,
+        )
+        for budget in made.budgets
+    ]
+    # A pod that fails and is removed lowers the total of such a budget, as it should.
+    paces = replace(made.paces, failures=None)
+    return replace(made, workloads=tuple(plans.values()), budgets=tuple(budgets), paces=paces)
+
+
+def unreachable(made: Scenario) -> Scenario:
+    """No group has as many pods as the budget asks of each."""
+    rng = random.Random(f"unreachable {made.seed}")
+    budgets = []
+    for budget in made.budgets:
+        pods = sum(len(plan.groups) for plan in made.workloads if plan.app == budget.app)
+        if budget.need is not None:
+            amounts = _amounts(rng, pods)
+            asked = pods // budget.total + rng.choice((1, 5))
+            budget = replace(budget, amounts=amounts, total=pods, need=None, unreachable=asked)
+        budgets.append(budget)
+    return replace(made, budgets=tuple(budgets))
+
+
+def refused(made: Scenario) -> Scenario:
+    return replace(made, native=True)
+
+
+def forged(made: Scenario) -> Scenario:
+    return replace(made, forgeries=0.5)
+
+
+def restored(made: Scenario) -> Scenario:
+    return replace(made, restores=20.0)
+
+
+_SHARE = 0.15
+"""Of the runs that have one of these circumstances."""
+CIRCUMSTANCES: tuple[Callable[[Scenario], Scenario], ...] = (
+    unscaled,
+    unreachable,
+    refused,
+    forged,
+    restored,
+)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from intact.sandbox import Deadlock, LimitReached, SimulatedLoop
-from tests.simulation.chaos import kill_operators, trouble_watches
+from tests.simulation.chaos import kill_operators, restore_backups, trouble_watches
 from tests.simulation.cluster import NODES, Cluster
+from tests.simulation.forgery import forge_reviews
+from tests.simulation.native import NativeBudget
 from tests.simulation.operators import Service
 from tests.simulation.people import People
 from tests.simulation.scenario import CALM, Scenario, scenario
@@ -22,6 +24,11 @@ _COUNTED_WITHIN = 120.0
 _DRAINED_WITHIN = 180.0
 _SETTLED_WITHIN = 90.0
 """Simulated seconds from the end of all trouble: for the drains, then for the status."""
+_ADMITTED_WITHIN = 15.0
+"""Simulated seconds for a deletion that the budget can afford, while others keep asking for what a
+PodDisruptionBudget refuses."""
+_ASKED_IN_VAIN = 40.0
+"""Simulated seconds: longer than a record lives."""
 
 
 class Stuck(AssertionError):
@@ -69,10 +76,13 @@ class _Run:
         self._cluster = Cluster(world)
         self._people = People(world, self._cluster)
         self._service = Service(world)
+        self._native = NativeBudget(world)
         self._drains: list[asyncio.Task[None]] = []
 
     async def main(self) -> None:
         await self._cluster.set_up()
+        if self._scenario.native:
+            await self._native.create()
         for _ in range(self._scenario.operators):
             self._service.start()
         await self._until(self._is_counted, _COUNTED_WITHIN, "every budget is counted")
@@ -84,6 +94,8 @@ class _Run:
         await self._heal()
         await self._until(self._is_drained, self._drained_within, "every drain has ended")
         await self._until(self._is_settled, _SETTLED_WITHIN, "the status is as counted")
+        if self._scenario.native:
+            await self._check_refusals_cost_nothing()
         for operator in self._service.alive:
             operator.count()
 
@@ -105,6 +117,12 @@ class _Run:
         ]
         if paces.failures is not None:
             actors.append(people.fail_pods(paces.failures))
+        if self._scenario.native:
+            actors.append(self._native.run())
+        if self._scenario.forgeries is not None:
+            actors.append(forge_reviews(world, service, self._scenario.forgeries))
+        if self._scenario.restores is not None:
+            actors.append(restore_backups(world, self._cluster, self._scenario.restores))
         tasks = [asyncio.create_task(actor) for actor in actors]
         await asyncio.sleep(self._scenario.duration)
         for task in tasks:
@@ -118,11 +136,38 @@ class _Run:
         self._world.weather = CALM
         self._world.api.faults.heal()
         self._service.refusals = 0
+        if self._scenario.native:
+            await self._native.allow(1000)
         for _ in range(2 - len(self._service.alive)):
             self._service.start()
         for pod in self._world.pods():
             await self._people.unmark(pod["metadata"]["name"])
             await self._people.recover(pod["metadata"])
+
+    async def _check_refusals_cost_nothing(self) -> None:
+        """While a PodDisruptionBudget refuses what is asked for again and again, other pods go."""
+        await self._native.allow(0)
+        await asyncio.sleep(1)
+        rng = self._world.rng("in vain")
+        for budget in self._world.truth.budgets.values():
+            pods = [each for each in self._world.truth.pods.values() if each.app == budget.plan.app]
+            *wanted, other = rng.sample(pods, 3)
+            asking = [
+                asyncio.create_task(self._native.keep_evicting(each.obj["metadata"], rng))
+                for each in wanted
+            ]
+            await asyncio.sleep(_ASKED_IN_VAIN)
+            self._world.trace.note(f"a user deletes {other.name} meanwhile")
+            deleting = asyncio.create_task(self._people.delete(other.name, other.uid))
+            await self._until(
+                lambda task=deleting: "" if task.done() else "deletion",
+                _ADMITTED_WITHIN,
+                f"{other.name} was deleted while {budget.plan.name} can afford it",
+            )
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+            await self._until(self._is_settled, _SETTLED_WITHIN, "the status is as counted")
 
     def _is_counted(self) -> str:
         uncounted = [

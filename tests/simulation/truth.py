@@ -157,6 +157,24 @@ class Truth:
         self._available_since: dict[str, int] = {}
         self._departed: dict[str, list[str]] = {}
         self._successor_of: dict[str, str] = {}
+        self._known: dict[str, None] = {}
+        """The UIDs of all pods that there have ever been."""
+
+    def restored(self) -> None:
+        """The API has gone back to a backup: what has happened since has not happened."""
+        for gone in (
+            self.pods,
+            self._failed,
+            self._returned,
+            self._available_since,
+            self._departed,
+            self._successor_of,
+        ):
+            gone.clear()
+        for budget in self.budgets.values():
+            budget.obj = budget.records = None
+        self._revision = 0
+        self.observe()
 
     def observe(self) -> None:
         """After every step."""
@@ -209,6 +227,7 @@ class Truth:
     def _is_taken(self, old: TruePod | None, new: TruePod) -> bool:
         """Whether an admitted operation took the pod. Notes failures, returns and successors."""
         if old is None:
+            self._known[new.uid] = None
             if departed := self._departed.get(new.place):
                 self._successor_of[new.uid] = departed.pop(0)
             return False
@@ -247,6 +266,7 @@ class Truth:
             return
         budget.counted = True
         budget.seen = int(ledger.get("seen") or 0)
+        self._check_records(plan, ledger)
         budget.records = {
             uid: (budget.records or {}).get(uid) or self._record(plan, uid, record, budget.seen)
             for uid, record in ledger.get("pods", {}).items()
@@ -264,6 +284,16 @@ class Truth:
             f" {status['unavailableAllowed']} allowed, seen {budget.seen}, down"
             f" {','.join(ledger.get('unavailableGroups', ()))}, ledger: {records}"
         )
+
+    def _check_records(self, plan: BudgetPlan, ledger: Json) -> None:
+        for uid, record in ledger.get("pods", {}).items():
+            version = record["resourceVersion"]
+            if uid not in self._known:
+                raise Violation(f"budget {plan.name} records {record['name']}, which never was")
+            if not version.isdecimal() or int(version) > self._revision:
+                raise Violation(f"budget {plan.name} records {record['name']} at {version}")
+        if int(ledger.get("seen") or 0) > self._revision:
+            raise Violation(f"budget {plan.name} was counted at {ledger['seen']}")
 
     def _record(self, plan: BudgetPlan, uid: str, record: Json, seen: int) -> Recorded:
         pod = self.pods.get(uid)

@@ -5,12 +5,13 @@ import random
 from intact.kube.client import Client
 from intact.kube.resources import PUBS
 from intact.sandbox import Kind, MemoryApi, wall_clock
-from tests.simulation.scenario import Scenario
+from tests.simulation.scenario import CUSTOM, Scenario
 from tests.simulation.trace import Trace
 from tests.simulation.truth import NAMESPACE, Truth
 from tests.support.objects import Json
 
 _PUBS = Kind(PUBS.group, PUBS.version, PUBS.plural, PUBS.kind, status=True)
+_CUSTOM = Kind("example.dev", "v1", f"{CUSTOM.lower()}s", CUSTOM, status=True)
 
 
 class World:
@@ -20,6 +21,7 @@ class World:
         self.clock = wall_clock()
         self.api = MemoryApi(clock=self.clock, seed=scenario.seed, managed_fields=False)
         self.api.register(_PUBS)
+        self.api.register(_CUSTOM)
         self.trace = Trace()
         self.truth = Truth(self.api, scenario, self.trace)
         self.user = Client(

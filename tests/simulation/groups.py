@@ -1,6 +1,7 @@
 """Native budgets in groups under one seeded course of events: gates whose stores lag, leaders that
 change, evictors, a stock controller that writes its own numbers, pods that come back under their
-names. No pod fails: a group that is down was evicted."""
+names. In some courses pods fail, and in some no group can reach its need. In the end all pods are
+ready, and a drain of all of them must end."""
 
 import asyncio
 import random
@@ -16,18 +17,21 @@ from intact.kube.resources import PODS as POD_VIEWS
 from intact.operator.pdb.controller import PdbController
 from intact.operator.webhook.configuration import IN_GROUPS
 from intact.sandbox import MemoryApi, Rule, run, wall_clock
+from tests.simulation.group_truth import BUDGET, NAMESPACE, GroupTruth
 from tests.simulation.network import Network, watches_of
 from tests.simulation.scenario import Weather
+from tests.simulation.truth import is_ready
 from tests.support.objects import NAMESPACES, PDBS, PODS, Json, pod
 
-NAMESPACE = "ns"
 SECONDS = 60.0
+_DRAINED_WITHIN = 240.0
+"""Simulated seconds. An eviction that comes to nothing holds its group for two minutes."""
 CONTROLLERS = 3
 WATCHED = ("pods", "poddisruptionbudgets")
 
 
-class TooManyDown(AssertionError):
-    """More groups were down at one moment than the budget allows."""
+class Stuck(AssertionError):
+    """A drain that the budget can afford does not end."""
 
 
 @dataclass
@@ -52,13 +56,24 @@ class Course:
         self.user = Client(self.api.as_user("someone"), rng=rng, on_warning=lambda _: None)
         self.controllers: list[PdbController] = []
         self.leader = 0
+        kinds = random.Random(f"kinds {self.seed}")
+        self.failing = kinds.random() < 0.5
+        self.policy = kinds.choice(("", "IfHealthyBudget", "AlwaysAllow"))
+        self.reachable = kinds.random() < 0.9
+        if not self.reachable:
+            self.need = max(self.groups.values()) + kinds.choice((1, 5))
+        self.truth = GroupTruth(
+            self.api,
+            self.need,
+            self.groups,
+            len(self.groups) - self.most_down,
+            always_allow=self.policy == "AlwaysAllow",
+        )
 
     async def play(self) -> None:
         await self.user.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._keep(name)) for name in self._names()]
-            page = await self.user.list(PODS, NAMESPACE)
-            tasks.append(group.create_task(self._watch(page.resource_version)))
             self.controllers = [self._controller(number) for number in range(CONTROLLERS)]
             tasks += [group.create_task(each.run()) for each in self.controllers]
             self._register()
@@ -66,9 +81,16 @@ class Course:
             await asyncio.sleep(5)
             await self.user.create(PDBS, self._budget(), NAMESPACE)
             await asyncio.sleep(5)
-            tasks += [group.create_task(self._evict()) for _ in range(4)]
+            self.truth.counted = not self.reachable
+            trouble = [group.create_task(self._evict()) for _ in range(4)]
+            if self.failing:
+                trouble.append(group.create_task(self._fail_pods()))
             tasks.append(group.create_task(self._stock()))
             await asyncio.sleep(SECONDS)
+            for task in trouble:
+                task.cancel()
+            if self.reachable:
+                await self._drain()
             for task in tasks:
                 task.cancel()
 
@@ -87,13 +109,14 @@ class Course:
         }
         return {
             "metadata": {
-                "name": "b",
+                "name": BUDGET,
                 "labels": {SCOPE_LABEL: "Workload"},
                 "annotations": annotations,
             },
             "spec": {
                 "selector": {"matchLabels": {"app": "a"}},
                 "maxUnavailable": self.most_down,
+                **({"unhealthyPodEvictionPolicy": self.policy} if self.policy else {}),
             },
         }
 
@@ -162,7 +185,8 @@ class Course:
             body = pod(name, node="n", labels={"app": "a", "group": group})
             await self.user.create(PODS, body, NAMESPACE)
             await asyncio.sleep(self.rng.uniform(0.1, 2.0))
-            await self._set_ready(name)
+            created = self.api.peek("pods", NAMESPACE, name) or body
+            await self._set_ready(name, created["metadata"]["uid"])
             while not self._is_going(name):
                 await asyncio.sleep(0.1)
             await asyncio.sleep(self.rng.uniform(0, 2.0))
@@ -170,9 +194,12 @@ class Course:
                 await self.api.finish_pod(NAMESPACE, name)
             await asyncio.sleep(self.rng.uniform(0.05, 1.0))
 
-    async def _set_ready(self, name: str) -> None:
-        ready = {"type": "Ready", "status": "True"}
-        body = {"status": {"phase": "Running", "conditions": [ready]}}
+    async def _set_ready(self, name: str, uid: str, *, ready: bool = True) -> None:
+        condition = {"type": "Ready", "status": str(ready)}
+        body = {
+            "metadata": {"uid": uid},
+            "status": {"phase": "Running", "conditions": [condition]},
+        }
         with suppress(ApiError):
             await self.user.patch(PODS, body, name, NAMESPACE, subresource="status")
 
@@ -198,33 +225,47 @@ class Course:
             await asyncio.sleep(self.rng.uniform(0, 1.0))
             status = {"disruptionsAllowed": 99, "currentHealthy": 99, "disruptedPods": None}
             with suppress(KubeError):
-                await stock.patch(PDBS, {"status": status}, "b", NAMESPACE, subresource="status")
+                await stock.patch(PDBS, {"status": status}, BUDGET, NAMESPACE, subresource="status")
 
-    async def _watch(self, version: str) -> None:
-        ready = {group: set[str]() for group in self.groups}
-        counted = False
-        async with self.user.watch(PODS, NAMESPACE, resource_version=version) as events:
-            async for event in events:
-                found: Json | None = event.object
-                if found is None:
-                    continue
-                meta = found["metadata"]
-                pods = ready[meta["labels"]["group"]]
-                pods.discard(meta["uid"])
-                conditions = found.get("status", {}).get("conditions") or []
-                if (
-                    event.type != "DELETED"
-                    and "deletionTimestamp" not in meta
-                    and any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-                ):
-                    pods.add(meta["uid"])
-                down = [group for group, have in ready.items() if len(have) < self.need]
-                counted = counted or not down
-                if counted and len(down) > self.most_down:
-                    raise TooManyDown(f"seed {self.seed}: {down}, of {self.most_down} allowed")
+    async def _fail_pods(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.sleep(self.rng.expovariate(1 / 4))
+                name, _ = self.rng.choice(self._names())
+                group.create_task(self._fail(name))
+
+    async def _fail(self, name: str) -> None:
+        found = self.api.peek("pods", NAMESPACE, name)
+        if found is None or not is_ready(found):
+            return
+        uid = found["metadata"]["uid"]
+        await self._set_ready(name, uid, ready=False)
+        await asyncio.sleep(self.rng.uniform(0.2, 15))
+        await self._set_ready(name, uid)
+
+    async def _drain(self) -> None:
+        """All pods that are there go, once, with nothing failing any more."""
+        for found in list(self.api.objects("pods", NAMESPACE)):
+            await self._set_ready(found["metadata"]["name"], found["metadata"]["uid"])
+        pods = {pod["metadata"]["uid"]: pod for pod in self.api.objects("pods", NAMESPACE)}
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAINED_WITHIN):
+                while pods:
+                    for uid, found in list(pods.items()):
+                        name = found["metadata"]["name"]
+                        now = self.api.peek("pods", NAMESPACE, name)
+                        if now is None or now["metadata"]["uid"] != uid:
+                            del pods[uid]
+                            continue
+                        with suppress(KubeError):
+                            await self.user.evict(POD_VIEWS, name, NAMESPACE, uid=uid)
+                    await asyncio.sleep(self.rng.uniform(0.2, 1))
+                return
+        left = [found["metadata"]["name"] for found in pods.values()]
+        raise Stuck(f"seed {self.seed}: after {_DRAINED_WITHIN:g} s there are still {left}")
 
 
 def simulate_groups(seed: int) -> Course:
     course = Course(seed)
-    run(course.play(), seed=seed, max_steps=5_000_000)
+    run(course.play(), seed=seed, on_step=course.truth.observe, max_steps=5_000_000)
     return course

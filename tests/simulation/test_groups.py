@@ -12,7 +12,8 @@ from intact.budget.pdb.group_decision import decide
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
 from intact.operator.pdb import group_recount, status_gate
-from tests.simulation.groups import TooManyDown, simulate_groups
+from tests.simulation.group_truth import TooManyDown
+from tests.simulation.groups import simulate_groups
 
 SEEDS = 25
 FOUND_WITHIN = 60

@@ -1,0 +1,165 @@
+"""The state of the API after every step of a course with a native budget in groups, and its rules.
+
+No eviction of a ready pod may leave fewer groups available than the budget desires, unless the
+group was down already and either an eviction had let it go or the budget is `AlwaysAllow`. A budget
+whose need no group can reach lets no ready pod go at all.
+
+The gate is not charged with what it could not know: a pod that failed on its own counts as ready
+until a recount has seen it, and for an eviction that was recorded before, it still does. A group
+that was down counts as down until a recount has seen that it is up again.
+"""
+
+import json
+from dataclasses import dataclass
+
+from intact.sandbox import MemoryApi
+from tests.simulation.truth import is_ready, is_terminating
+from tests.support.objects import PDBS, Json
+
+NAMESPACE = "ns"
+BUDGET = "b"
+
+
+class TooManyDown(AssertionError):
+    """More groups were down at one moment than the budget allows."""
+
+
+@dataclass(slots=True)
+class _Pod:
+    obj: Json
+    ready: bool
+
+    @property
+    def group(self) -> str:
+        group: str = self.obj["metadata"]["labels"]["group"]
+        return group
+
+
+class GroupTruth:
+    def __init__(
+        self,
+        api: MemoryApi,
+        need: int,
+        groups: dict[str, int],
+        desired: int,
+        *,
+        always_allow: bool,
+    ) -> None:
+        self.counted = False
+        """Whether the budget has been counted with all groups up."""
+        self.failures = 0
+        self.taken_while_down = 0
+        """Ready pods that were evicted while too few groups were available."""
+        self._api = api
+        self._need = need
+        self._groups = groups
+        self._desired = desired
+        self._always_allow = always_allow
+        self._reachable = max(groups.values()) >= need
+        self._revision = 0
+        self._pods: dict[str, _Pod] = {}
+        self._failed: dict[str, tuple[int, str]] = {}
+        """Since when pods have failed, and their groups: also of those that are gone."""
+        self._place: dict[str, str] = {}
+        """By name, the failed pod whose successor has not been ready yet."""
+        self._down: set[str] = set()
+        self._up_since: dict[str, int] = {}
+        """When groups that were down came up again."""
+        self._let_go: dict[str, None] = {}
+        """Groups that an eviction has broken, until a recount has seen them up again."""
+        self._seen = 0
+        self._recorded: dict[str, int] = {}
+        """By name of each recorded pod: what had been seen when it was first recorded."""
+        self._budget: Json | None = None
+
+    def observe(self) -> None:
+        if self._api.revision == self._revision:
+            return
+        self._revision = self._api.revision
+        self._look_at_budget()
+        taken = self._look_at_pods()
+        down = self.down()
+        self.counted = self.counted or (self._budget is not None and not down)
+        self._up_since |= dict.fromkeys(self._down - down, self._revision)
+        self._down = down
+        if self.counted:
+            for name, group in taken:
+                self._charge(name, group)
+
+    def down(self, known: int | None = None) -> set[str]:
+        """Groups below their need; those that failed after `known` count as they were."""
+        ready = dict.fromkeys(self._groups, 0)
+        for pod in self._pods.values():
+            ready[pod.group] += pod.ready
+        for revision, group in self._failed.values():
+            ready[group] += known is not None and revision > known
+        return {group for group, number in ready.items() if number < self._need}
+
+    def _look_at_budget(self) -> None:
+        found = self._api.peek(PDBS.full_name, NAMESPACE, BUDGET)
+        if found is None or found is self._budget:
+            return
+        text = found["metadata"].get("annotations", {}).get("intact.dev/ledger")
+        if not text:
+            return
+        self._budget = found
+        ledger = json.loads(text)
+        self._seen = int(ledger.get("seen") or 0)
+        self._recorded = {
+            name: self._recorded.get(name, self._seen) for name in ledger.get("pods", {})
+        }
+        for group in list(self._let_go):
+            if group not in self._down and self._up_since.get(group, 0) <= self._seen:
+                del self._let_go[group]
+
+    def _look_at_pods(self) -> list[tuple[str, str]]:
+        """The ready pods that were just evicted: names and groups."""
+        taken = []
+        here: dict[str, _Pod] = {}
+        for obj in self._api.objects("pods", NAMESPACE):
+            meta = obj["metadata"]
+            uid, name = meta["uid"], meta["name"]
+            old = self._pods.get(uid)
+            if old is not None and old.obj is obj:
+                here[uid] = old
+                continue
+            new = here[uid] = _Pod(obj, is_ready(obj) and not is_terminating(obj))
+            if new.ready:
+                self._failed.pop(uid, None)
+                self._failed.pop(self._place.pop(name, ""), None)
+            if old is None or not old.ready or new.ready:
+                continue
+            if is_terminating(obj):
+                taken.append((name, new.group))
+            else:
+                self.failures += 1
+                self._failed[uid] = self._revision, new.group
+                self._place[name] = uid
+        self._pods = here
+        return taken
+
+    def _charge(self, name: str, group: str) -> None:
+        known = min(self._seen, self._recorded.get(name, self._seen))
+        down = self.down(known)
+        if group not in down:
+            return
+        left = len(self._groups) - len(down)
+        was_down = self._was_down(group, known)
+        if self._reachable and left >= self._desired:
+            if not was_down:
+                self._let_go[group] = None
+        elif self._reachable and was_down and (self._always_allow or group in self._let_go):
+            self.taken_while_down += 1
+        else:
+            raise TooManyDown(
+                f"{name} was taken: {left} of {len(self._groups)} groups are available and "
+                f"{self._desired} desired; down: {sorted(down)}"
+            )
+
+    def _was_down(self, group: str, known: int) -> bool:
+        """Before its pod was taken just now."""
+        if self._up_since.get(group, 0) > known:
+            return True
+        ready = 1 + sum(pod.ready for pod in self._pods.values() if pod.group == group)
+        failed = [each for revision, each in self._failed.values() if revision > known]
+        return ready + failed.count(group) < self._need

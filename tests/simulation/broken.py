@@ -21,11 +21,12 @@ from intact.kube.errors import Conflict
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PUBS
 from intact.kube.store import Store
-from intact.model.pod import Pod
+from intact.model.pod import Pod, PodMeta
 from intact.model.pub import LedgerRecord, PodUnavailableBudget
 from intact.operator.pub import commits, gate, recount
+from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.controller import PubController
-from tests.simulation.scenario import STALE, Scenario, scenario
+from tests.simulation.scenario import STALE, Scenario, forged, plain
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -33,20 +34,27 @@ Break = Callable[[pytest.MonkeyPatch], None]
 @dataclass(frozen=True, slots=True)
 class Rule:
     broken: Break
-    make: Callable[[int], Scenario] = scenario
+    make: Callable[[int], Scenario] = plain
     """The scenarios in which the rule matters most."""
 
 
 def stale(seed: int) -> Scenario:
     """Watches of pods lag far behind, and leaders change."""
-    made = scenario(seed)
+    made = plain(seed)
     paces = replace(made.paces, deletions=1, deaths=8, failures=None)
     return replace(made, weather=replace(STALE, pod_lags=(0.02, 30)), paces=paces, lease=3.0)
 
 
+def behind(seed: int) -> Scenario:
+    """No operator is up to date with its pods, and many pods go."""
+    made = plain(seed)
+    paces = replace(made.paces, deletions=0.3, deaths=30, failures=None)
+    return replace(made, weather=replace(STALE, pod_lags=(15,)), paces=paces, lease=3.0)
+
+
 def asleep(seed: int) -> Scenario:
     """Pods take longer to start, and watches take longer to report it, than a record lives."""
-    made = scenario(seed)
+    made = plain(seed)
     paces = replace(made.paces, deletions=1, deaths=1000, failures=None)
     weather = replace(STALE, pod_lags=(80,), storms=0)
     return replace(made, weather=weather, paces=paces, lease=3.0, duration=60, slowest_start=40.0)
@@ -165,13 +173,29 @@ def _pods_are_their_names(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gate, "_subject", subject_by_name)
 
 
+def _reviews_are_believed(patch: pytest.MonkeyPatch) -> None:
+    """The UID and the version of a pod are taken from the review."""
+
+    async def believe(self: Confirmation, shown: PodMeta) -> Pod | None:
+        known = self._pods.get(shown.namespace, shown.name)
+        return msgspec.structs.replace(known, metadata=shown) if known else None
+
+    patch.setattr(Confirmation, "of", believe)
+
+
+def special(circumstance: Callable[[Scenario], Scenario]) -> Callable[[int], Scenario]:
+    """The scenarios of one circumstance alone."""
+    return lambda seed: circumstance(plain(seed))
+
+
 BROKEN: dict[str, Rule] = {
     "surplus is not recorded": Rule(_not_recorded(Reason.SURPLUS)),
     "a pod of a broken group is not recorded": Rule(_not_recorded(Reason.GROUP_UNAVAILABLE)),
     "all operators recount, from any store": Rule(_all_operators_recount_from_any_store),
-    "pods that the store does not know are gone": Rule(_unknown_pods_are_gone, stale),
+    "pods that the store does not know are gone": Rule(_unknown_pods_are_gone, behind),
     "nothing is compared": Rule(_nothing_is_compared),
     "records by name": Rule(_pods_are_their_names),
     "a new leader trusts its store": Rule(_a_new_leader_trusts_its_store, stale),
     "time alone clears a record": Rule(_time_alone_clears, asleep),
+    "reviews are believed": Rule(_reviews_are_believed, special(forged)),
 }

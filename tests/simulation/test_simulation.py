@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.broken import BROKEN, Rule, asleep, stale
+from tests.simulation.broken import BROKEN, Rule, asleep, behind, stale
 from tests.simulation.many import Make, simulate_all
 from tests.simulation.simulate import Failed, simulate
 from tests.simulation.truth import Violation
@@ -54,7 +54,7 @@ def test_no_budget_is_overspent_and_every_drain_ends(seed: int | None) -> None:
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("make", [stale, asleep])
+@pytest.mark.parametrize("make", [stale, behind, asleep])
 def test_no_budget_is_overspent_where_stores_are_far_behind(make: Make, seed: int | None) -> None:
     for result in simulate_all(range(20), make) if seed is None else [simulate(seed, make)]:
         assert not isinstance(result, str), result

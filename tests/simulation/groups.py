@@ -37,6 +37,12 @@ class Stuck(AssertionError):
 @dataclass
 class Course:
     seed: int
+    reachable: bool | None = None
+    """Whether groups can reach their need; None to leave it to chance."""
+    failing: bool | None = None
+    """Whether pods fail; None to leave it to chance."""
+    lags: tuple[float, ...] = ()
+    """How late watches may be; empty to leave it to chance."""
     rng: random.Random = field(init=False)
     allowed: int = 0
     denied: int = 0
@@ -50,6 +56,7 @@ class Course:
         }
         self.most_down = rng.randint(1, max(1, len(self.groups) - 1))
         lags = rng.choice(((0.02,), (0.02, 1.0), (0.02, 3.0, 8.0)))
+        lags = self.lags or lags
         self.weather = Weather(0.05, lost=rng.choice((0.0, 0.03)), lags=lags, pod_lags=lags)
         self.clock = wall_clock()
         self.api = MemoryApi(clock=self.clock, seed=self.seed, managed_fields=False)
@@ -57,9 +64,10 @@ class Course:
         self.controllers: list[PdbController] = []
         self.leader = 0
         kinds = random.Random(f"kinds {self.seed}")
-        self.failing = kinds.random() < 0.5
+        fails, reaches = kinds.random() < 0.5, kinds.random() < 0.9
+        self.failing = fails if self.failing is None else self.failing
+        self.reachable = reaches if self.reachable is None else self.reachable
         self.policy = kinds.choice(("", "IfHealthyBudget", "AlwaysAllow"))
-        self.reachable = kinds.random() < 0.9
         if not self.reachable:
             self.need = max(self.groups.values()) + kinds.choice((1, 5))
         self.truth = GroupTruth(
@@ -265,7 +273,6 @@ class Course:
         raise Stuck(f"seed {self.seed}: after {_DRAINED_WITHIN:g} s there are still {left}")
 
 
-def simulate_groups(seed: int) -> Course:
-    course = Course(seed)
-    run(course.play(), seed=seed, on_step=course.truth.observe, max_steps=5_000_000)
+def simulate_groups(course: Course) -> Course:
+    run(course.play(), seed=course.seed, on_step=course.truth.observe, max_steps=5_000_000)
     return course

@@ -1,34 +1,42 @@
 """Native budgets in groups, by the dozen of seeds; and with rules broken on purpose."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import pytest
 
+from intact.budget.pdb import group_decision
+from intact.budget.pdb import group_recount as budget_recount
 from intact.budget.pdb.disrupted_pods import Standing
+from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_decision import decide
+from intact.budget.pdb.group_recount import Recounted
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
 from intact.operator.pdb import group_recount, status_gate
 from tests.simulation.group_truth import TooManyDown
-from tests.simulation.groups import simulate_groups
+from tests.simulation.groups import Course, simulate_groups
 
 SEEDS = 25
 FOUND_WITHIN = 60
 
 
 @pytest.mark.usefixtures("quiet")
-def test_never_more_groups_are_down_than_the_budget_allows() -> None:
-    allowed = denied = leaders = 0
+def test_never_more_groups_are_down_than_the_budget_allows_and_every_drain_ends() -> None:
+    allowed = denied = leaders = failures = free = 0
     for seed in range(SEEDS):
-        course = simulate_groups(seed)
+        course = simulate_groups(Course(seed))
         allowed, denied = allowed + course.allowed, denied + course.denied
         leaders += course.leaders
+        failures += course.truth.failures
+        free += course.truth.taken_while_down
     assert allowed > 10 * SEEDS
     assert denied > 50 * SEEDS
     assert leaders > 3 * SEEDS
+    assert failures > 2 * SEEDS
+    assert free > SEEDS
 
 
 def _nothing_is_spent(patch: pytest.MonkeyPatch) -> None:
@@ -63,26 +71,51 @@ def _a_gate_may_be_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(status_gate, "is_current", lambda *_: True)
 
 
-BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "nothing is spent": _nothing_is_spent,
-    "the stock controller's writes pass": _stock_writes_pass,
-    "records are cleared before the pod is seen to go": _records_are_cleared_at_once,
-    "a leader's store may be behind": _a_leader_may_be_behind,
-    "a gate's store may be behind": _a_gate_may_be_behind,
+def _broken_groups_are_free(patch: pytest.MonkeyPatch) -> None:
+    """Whatever the policy says, and however few groups are available."""
+    for module in (group_decision, budget_recount):
+        patch.setattr(module, "is_free", lambda *_: True)
+
+
+def _every_need_is_proven(patch: pytest.MonkeyPatch) -> None:
+    """A group counts as broken, not as misconfigured, if it never had as many pods as it needs."""
+
+    def believing(*args: Any) -> Recounted:
+        counts: GroupCounts = args[2]
+        counts.reached |= counts.needs_of_all().keys()
+        return budget_recount.recount(*args)
+
+    patch.setattr(group_recount, "recount", believing)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    broken: Callable[[pytest.MonkeyPatch], None]
+    reachable: bool = True
+    failing: bool = False
+    lags: tuple[float, ...] = ()
+
+
+BROKEN: dict[str, Rule] = {
+    "nothing is spent": Rule(_nothing_is_spent),
+    "the stock controller's writes pass": Rule(_stock_writes_pass),
+    "records are cleared before the pod is seen to go": Rule(_records_are_cleared_at_once),
+    "a leader's store may be behind": Rule(_a_leader_may_be_behind, lags=(0.02, 8.0)),
+    "a gate's store may be behind": Rule(_a_gate_may_be_behind, lags=(0.02, 8.0)),
+    "pods of broken groups are free": Rule(_broken_groups_are_free, failing=True),
+    "every need is proven": Rule(_every_need_is_proven, reachable=False),
 }
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("rule", BROKEN.values(), ids=BROKEN)
 def test_the_simulation_finds_a_broken_rule_of_groups(
-    broken: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    rule: Rule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken(monkeypatch)
+    rule.broken(monkeypatch)
     for seed in range(FOUND_WITHIN):
         try:
-            simulate_groups(seed)
-        except BaseExceptionGroup as failure:
-            if failure.subgroup(TooManyDown):
-                return
-            raise
+            simulate_groups(Course(seed, rule.reachable, rule.failing, rule.lags))
+        except TooManyDown:
+            return
     pytest.fail(f"{FOUND_WITHIN} runs did not notice it")

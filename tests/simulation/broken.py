@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from intact.budget.pub import recount as rules
 from intact.budget.pub.decision import Decision, Reason, Subject, decide
+from intact.budget.pub.kept_pods import keep
 from intact.budget.pub.recount import unseen
 from intact.kube.client import Client
 from intact.kube.errors import Conflict
@@ -26,7 +28,15 @@ from intact.model.pub import LedgerRecord, PodUnavailableBudget
 from intact.operator.pub import commits, gate, recount
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.controller import PubController
-from tests.simulation.scenario import STALE, Scenario, forged, plain
+from tests.simulation.scenario import (
+    STALE,
+    Scenario,
+    forged,
+    plain,
+    restored,
+    unreachable,
+    unscaled,
+)
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -183,6 +193,25 @@ def _reviews_are_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Confirmation, "of", believe)
 
 
+def _totals_shrink(patch: pytest.MonkeyPatch) -> None:
+    """The total of owners without a scale is the number of pods that are there."""
+    patch.setattr(rules, "keep", lambda _before, *rest: keep(None, *rest))
+
+
+def _every_need_is_reached(patch: pytest.MonkeyPatch) -> None:
+    """A group counts as broken if it never had as many pods as it needs."""
+    patch.setattr(rules, "_is_reached", lambda _budget, counts, _: counts.need is not None)
+
+
+def _nobody_looks_back(patch: pytest.MonkeyPatch) -> None:
+    """A watch goes on where it was, also on a server that was restored from a backup."""
+
+    async def trust(self: Reflector[Any]) -> None:
+        self._doubtful = False
+
+    patch.setattr(Reflector, "_look_back", trust)
+
+
 def special(circumstance: Callable[[Scenario], Scenario]) -> Callable[[int], Scenario]:
     """The scenarios of one circumstance alone."""
     return lambda seed: circumstance(plain(seed))
@@ -198,4 +227,7 @@ BROKEN: dict[str, Rule] = {
     "a new leader trusts its store": Rule(_a_new_leader_trusts_its_store, stale),
     "time alone clears a record": Rule(_time_alone_clears, asleep),
     "reviews are believed": Rule(_reviews_are_believed, special(forged)),
+    "totals shrink with the pods": Rule(_totals_shrink, special(unscaled)),
+    "every need is reached": Rule(_every_need_is_reached, special(unreachable)),
+    "nobody looks back": Rule(_nobody_looks_back, special(restored)),
 }

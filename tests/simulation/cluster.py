@@ -104,7 +104,12 @@ class Cluster:
                 if self._world.pod(name) is None
             ]
         here = [pod for pod in self._of(plan) if not plan.replaces_early or not is_terminating(pod)]
-        return [("", group) for group in plan.groups[len(here) :]]
+        wanted = list(plan.groups)
+        for found in here:
+            group = found["metadata"]["labels"].get(GROUP_KEY)
+            if group in wanted:
+                wanted.remove(group)
+        return [("", group) for group in wanted]
 
     def _of(self, plan: WorkloadPlan) -> list[Json]:
         pods = self._world.api.objects("pods", NAMESPACE)

@@ -46,8 +46,11 @@ class Network:
             task.exception()  # its sender may be dead: asyncio must not warn of it
 
     async def _deliver(self, request: Request) -> Response:
+        restores = self._api.restores
         await self._travel()
         weather = self._weather()
+        if self._api.restores != restores:
+            raise Unreachable(f"{request.method} {request.path}: the server restarted")
         if self._rng.random() < (0.5 if self._cut else weather.lost):
             raise Unreachable(f"{request.method} {request.path}: lost on its way")
         response = await self._api.send(request)
@@ -67,7 +70,10 @@ class Network:
     @asynccontextmanager
     async def _stream(self, request: Request) -> AsyncGenerator[Stream, None]:
         self._check()
+        restores = self._api.restores
         await self._travel()
+        if self._api.restores != restores:
+            raise Unreachable(f"{request.method} {request.path}: the server restarted")
         async with self._api.stream(request) as stream:
             yield stream
 

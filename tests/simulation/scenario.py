@@ -236,7 +236,13 @@ def unreachable(made: Scenario) -> Scenario:
             return budget
         pods = sum(len(plan.groups) for plan in made.workloads if plan.app == budget.app)
         asked = pods // budget.total + rng.choice((1, 5))
-        amounts = _amounts(rng, pods)
+        # A number as minAvailable is one of groups: it would never allow anything.
+        choices: tuple[Amounts, ...] = (
+            {"maxUnavailable": 1},
+            {"maxUnavailable": "25%"},
+            {"minAvailable": "50%"},
+        )
+        amounts = rng.choice(choices)
         return replace(budget, amounts=amounts, total=pods, need=None, unreachable=asked)
 
     return replace(made, budgets=tuple(map(beyond, made.budgets)))
@@ -256,4 +262,9 @@ def restored(made: Scenario) -> Scenario:
 
 _SHARE = 0.15
 """Of the runs that have one of these circumstances."""
-CIRCUMSTANCES: tuple[Callable[[Scenario], Scenario], ...] = (forged,)
+CIRCUMSTANCES: tuple[Callable[[Scenario], Scenario], ...] = (
+    unscaled,
+    unreachable,
+    forged,
+    restored,
+)

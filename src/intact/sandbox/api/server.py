@@ -125,6 +125,11 @@ class MemoryApi:
         """The resourceVersion of the last write."""
         return self._state.store.revision
 
+    @property
+    def restores(self) -> int:
+        """How often the server was restored from a snapshot: each time, it restarted."""
+        return self._state.store.restores
+
     def snapshot(self) -> Snapshot:
         return self._state.store.snapshot()
 

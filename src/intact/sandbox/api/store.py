@@ -122,7 +122,7 @@ class Store:
         self._tables: dict[str, _Table] = {}
         self._population: Counter[str] = Counter()
         self._subscriptions = 0
-        self._restores = 0
+        self.restores = 0
 
     def _table(self, kind: Kind) -> _Table:
         table = self._tables.get(kind.full_name)
@@ -133,14 +133,14 @@ class Store:
     @contextmanager
     def request(self) -> Generator[None, None, None]:
         """Around the work for one request: it writes nothing more after a restore."""
-        token = _begun.set(self._restores)
+        token = _begun.set(self.restores)
         try:
             yield
         finally:
             _begun.reset(token)
 
     def _check_not_restored(self) -> None:
-        if _begun.get() not in (None, self._restores):
+        if _begun.get() not in (None, self.restores):
             raise Restored
 
     def snapshot(self) -> Snapshot:
@@ -150,7 +150,7 @@ class Store:
     def restore(self, snapshot: Snapshot) -> None:
         """Everything is as it was, the revision as well: the next writes have revisions that other
         writes had before. Watches stay, and miss the change."""
-        self._restores += 1
+        self.restores += 1
         self.revision = self.compacted = snapshot.revision
         self._population = snapshot.population.copy()
         for name, table in self._tables.items():

@@ -16,27 +16,30 @@ import pytest
 
 from intact.budget.pub import recount as rules
 from intact.budget.pub.decision import Decision, Reason, Subject, decide
-from intact.budget.pub.kept_pods import keep
 from intact.budget.pub.recount import unseen
 from intact.kube.client import Client
 from intact.kube.errors import Conflict
+from intact.kube.history import History
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.pod import Pod, PodMeta
-from intact.model.pub import LedgerRecord, PodUnavailableBudget
+from intact.model.pub import KeptPods, LedgerRecord, PodUnavailableBudget
 from intact.operator.pub import commits, gate, recount
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.controller import PubController
 from tests.simulation.scenario import (
     STALE,
     Scenario,
+    Weather,
     forged,
     plain,
     restored,
     unreachable,
     unscaled,
 )
+from tests.simulation.simulate import Stuck
+from tests.simulation.truth import Violation
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -46,6 +49,8 @@ class Rule:
     broken: Break
     make: Callable[[int], Scenario] = plain
     """The scenarios in which the rule matters most."""
+    shows: type[AssertionError] = Violation
+    """As what a run fails."""
 
 
 def stale(seed: int) -> Scenario:
@@ -195,7 +200,7 @@ def _reviews_are_believed(patch: pytest.MonkeyPatch) -> None:
 
 def _totals_shrink(patch: pytest.MonkeyPatch) -> None:
     """The total of owners without a scale is the number of pods that are there."""
-    patch.setattr(rules, "keep", lambda _before, *rest: keep(None, *rest))
+    patch.setattr(rules, "keep", lambda _before, present, *_: KeptPods(pods=present))
 
 
 def _every_need_is_reached(patch: pytest.MonkeyPatch) -> None:
@@ -210,6 +215,21 @@ def _nobody_looks_back(patch: pytest.MonkeyPatch) -> None:
         self._doubtful = False
 
     patch.setattr(Reflector, "_look_back", trust)
+    patch.setattr(History, "went_back", lambda _self: None)
+
+
+def _nothing_is_in_doubt(patch: pytest.MonkeyPatch) -> None:
+    """Neither a gate nor a recount waits until the server has been heard again after a watch has
+    ended."""
+    patch.setattr(Reflector, "is_doubtful", property(lambda _self: False))
+
+
+def often_restored(seed: int) -> Scenario:
+    """The API goes back every few seconds, and the network is slow to tell."""
+    made = plain(seed)
+    paces = replace(made.paces, deaths=1000, failures=None)
+    weather = Weather(0.3, slow=0.3, lost=0.1)
+    return replace(made, paces=paces, weather=weather, restores=2.0)
 
 
 def special(circumstance: Callable[[Scenario], Scenario]) -> Callable[[int], Scenario]:
@@ -229,5 +249,6 @@ BROKEN: dict[str, Rule] = {
     "reviews are believed": Rule(_reviews_are_believed, special(forged)),
     "totals shrink with the pods": Rule(_totals_shrink, special(unscaled)),
     "every need is reached": Rule(_every_need_is_reached, special(unreachable)),
-    "nobody looks back": Rule(_nobody_looks_back, special(restored)),
+    "nobody looks back": Rule(_nobody_looks_back, special(restored), Stuck),
+    "nothing is in doubt": Rule(_nothing_is_in_doubt, often_restored),
 }

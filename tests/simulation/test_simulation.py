@@ -10,10 +10,9 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.broken import BROKEN, Rule, asleep, behind, stale
+from tests.simulation.broken import BROKEN, Rule, asleep, behind, often_restored, stale
 from tests.simulation.many import Make, simulate_all
 from tests.simulation.simulate import Failed, simulate
-from tests.simulation.truth import Violation
 
 SEEDS = 200
 FOUND_WITHIN = 60
@@ -54,8 +53,10 @@ def test_no_budget_is_overspent_and_every_drain_ends(seed: int | None) -> None:
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("make", [stale, behind, asleep])
-def test_no_budget_is_overspent_where_stores_are_far_behind(make: Make, seed: int | None) -> None:
+@pytest.mark.parametrize("make", [stale, behind, asleep, often_restored])
+def test_no_budget_is_overspent_where_stores_are_far_behind_or_wrong(
+    make: Make, seed: int | None
+) -> None:
     for result in simulate_all(range(20), make) if seed is None else [simulate(seed, make)]:
         assert not isinstance(result, str), result
 
@@ -86,6 +87,6 @@ def test_the_simulation_finds_a_broken_rule(rule: Rule, monkeypatch: pytest.Monk
         try:
             simulate(seed, rule.make)
         except Failed as failure:
-            if isinstance(failure.__cause__, Violation):
+            if isinstance(failure.__cause__, rule.shows):
                 return
     pytest.fail(f"{FOUND_WITHIN} runs did not notice the broken rule")

@@ -2,6 +2,10 @@
 
 An allowance counts only once its status is stored under the version that it was decided on. After a
 conflict the budget is read afresh, and everything that waits is decided again.
+
+While the server has not been heard since the watch of budgets ended, nothing is decided: it may
+have been restored from a backup. Then a record that this process knows is not stored any more, and
+the server may give the version that this process knows to another status.
 """
 
 import asyncio
@@ -27,6 +31,10 @@ _MORE = 0.005
 _MOST = 0.025
 """Seconds: the first admission of a burst waits `_MORE` for others, again as long as any come, and
 `_MOST` in all. Otherwise it has a write of its own, and all the others wait for that one."""
+_CERTAIN_WITHIN = 2.0
+_LOOK_AGAIN = 0.02
+"""Seconds for which admissions wait for a budget that is in doubt, and after which they look
+again."""
 FREE = Decision(True, Reason.RELEASED)
 
 
@@ -38,7 +46,15 @@ class _Waiting:
 
 
 class Commits:
-    def __init__(self, client: Client, index: PubIndex, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        index: PubIndex,
+        *,
+        now: Callable[[], datetime],
+        is_doubtful: Callable[[], bool],
+    ) -> None:
+        """`is_doubtful` says whether the store of budgets may show what never was."""
         self.commits = 0
         self.committed = 0
         """Admissions that these commits have stored."""
@@ -46,6 +62,7 @@ class Commits:
         self._client = client
         self._index = index
         self._now = now
+        self._is_doubtful = is_doubtful
         self._waiting: dict[Key, list[_Waiting]] = {}
         self._workers: dict[Key, asyncio.Task[None]] = {}
 
@@ -117,13 +134,16 @@ class Commits:
 
     async def _store(self, key: Key, batch: list[_Waiting]) -> list[Decision]:
         for _ in range(_ATTEMPTS):
+            is_certain = await self._be_certain()
             entry = self._index.entries.get(key)
-            if entry is None:
+            if entry is None or not is_certain:
                 batch += self._waiting.pop(key, ())
-                return [FREE] * len(batch)
+                return [FREE if is_certain else _in_doubt(key)] * len(batch)
             async with entry.writing:
                 await entry.turn.come()
                 batch += self._waiting.pop(key, ())
+                if self._is_doubtful() or self._index.entries.get(key) is not entry:
+                    continue
                 try:
                     return await self._write(entry, entry.budget, entry.budget.status, batch)
                 except NotFound:
@@ -135,6 +155,14 @@ class Commits:
                 except NotFound:
                     return [FREE] * len(batch)
         return [_contended(key)] * len(batch)
+
+    async def _be_certain(self) -> bool:
+        """Wait while the budgets are in doubt, but not for long."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + _CERTAIN_WITHIN
+        while self._is_doubtful() and clock() < until:
+            await asyncio.sleep(_LOOK_AGAIN)
+        return not self._is_doubtful()
 
     async def _write(
         self, entry: PubEntry, base: PodUnavailableBudget, status: PubStatus, batch: list[_Waiting]
@@ -180,4 +208,12 @@ def _unwritable(key: Key, error: KubeError) -> Decision:
 
 def _contended(key: Key) -> Decision:
     message = f"Too many requests compete for the budget {key[1]}; try again in a moment."
+    return Decision(False, Reason.UNWRITABLE, message)
+
+
+def _in_doubt(key: Key) -> Decision:
+    message = (
+        f"The connection to the API server has been lost, and the budget {key[1]} may be another "
+        "one by now; try again in a moment."
+    )
     return Decision(False, Reason.UNWRITABLE, message)

@@ -228,3 +228,39 @@ async def test_a_bad_record_denies_the_request_of_its_pod_until_it_is_repaired()
         assert "states a time that is not in the past" in denied.message
         other = await commits.commit(key, subject(scene, names[1]), Operation.DELETE)
         assert other.reason is Reason.LIVE_COUNT
+
+
+@simulated
+async def test_a_record_that_a_restore_has_undone_lets_no_pod_go() -> None:
+    async with running() as scene:
+        await crowd(scene, maxUnavailable=1)
+        key, commits = (NS, "b"), scene.controller.commits
+        before = scene.api.snapshot()
+        pod = subject(scene, "p-0")
+        assert (await commits.commit(key, pod, Operation.DELETE)).reason is Reason.BUDGET
+        scene.faults.fail_randomly(1.0, Moment.BEFORE, is_read)
+        scene.api.restore(before)
+        await asyncio.sleep(0.1)
+        asking = asyncio.create_task(commits.commit(key, pod, Operation.DELETE))
+        await asyncio.sleep(0.5)
+        scene.faults.heal()
+        assert (await asking).allowed
+        assert pod.uid in scene.status().ledger.pods
+
+
+@simulated
+async def test_a_budget_in_doubt_is_not_waited_for_for_ever() -> None:
+    async with running() as scene:
+        await crowd(scene, maxUnavailable=1)
+        scene.faults.fail_randomly(1, Moment.BEFORE, is_read)
+        scene.faults.break_watches()
+        await asyncio.sleep(0.1)
+        answer = await scene.controller.commits.commit(
+            (NS, "b"), subject(scene, "p-0"), Operation.DELETE
+        )
+        assert not answer.allowed
+        assert "has been lost" in answer.message
+
+
+def is_read(request: Request) -> bool:
+    return request.method == "GET"

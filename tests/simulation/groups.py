@@ -55,8 +55,8 @@ class Course:
             f"g{number}": self.need + rng.choice((0, 0, 1)) for number in range(rng.randint(2, 5))
         }
         self.most_down = rng.randint(1, max(1, len(self.groups) - 1))
-        lags = rng.choice(((0.02,), (0.02, 1.0), (0.02, 3.0, 8.0)))
-        lags = self.lags or lags
+        by_chance = rng.choice(((0.02,), (0.02, 1.0), (0.02, 3.0, 8.0)))
+        lags = self.lags or by_chance
         self.weather = Weather(0.05, lost=rng.choice((0.0, 0.03)), lags=lags, pod_lags=lags)
         self.clock = wall_clock()
         self.api = MemoryApi(clock=self.clock, seed=self.seed, managed_fields=False)

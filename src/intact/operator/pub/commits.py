@@ -19,6 +19,7 @@ from intact.budget.pub.decision import Decision, Reason, Subject, decide
 from intact.budget.pub.ledger import Operation
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.reflector import Reflector
 from intact.kube.store import Key
 from intact.model.pub import PodUnavailableBudget, PubStatus
 from intact.operator.pub.index import PubEntry, PubIndex
@@ -50,11 +51,10 @@ class Commits:
         self,
         client: Client,
         index: PubIndex,
+        budgets: Reflector[PodUnavailableBudget],
         *,
         now: Callable[[], datetime],
-        is_doubtful: Callable[[], bool],
     ) -> None:
-        """`is_doubtful` says whether the store of budgets may show what never was."""
         self.commits = 0
         self.committed = 0
         """Admissions that these commits have stored."""
@@ -62,7 +62,7 @@ class Commits:
         self._client = client
         self._index = index
         self._now = now
-        self._is_doubtful = is_doubtful
+        self._budgets = budgets
         self._waiting: dict[Key, list[_Waiting]] = {}
         self._workers: dict[Key, asyncio.Task[None]] = {}
 
@@ -75,6 +75,11 @@ class Commits:
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._wait(key, [_Waiting(subject, operation, answer)])
         return await answer
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the budgets may be others by now than this process knows."""
+        return self._budgets.is_doubtful
 
     async def store_with(
         self, entry: PubEntry, base: PodUnavailableBudget, status: PubStatus
@@ -142,7 +147,7 @@ class Commits:
             async with entry.writing:
                 await entry.turn.come()
                 batch += self._waiting.pop(key, ())
-                if self._is_doubtful() or self._index.entries.get(key) is not entry:
+                if self.is_doubtful or self._index.entries.get(key) is not entry:
                     continue
                 try:
                     return await self._write(entry, entry.budget, entry.budget.status, batch)
@@ -160,9 +165,9 @@ class Commits:
         """Wait while the budgets are in doubt, but not for long."""
         clock = asyncio.get_running_loop().time
         until = clock() + _CERTAIN_WITHIN
-        while self._is_doubtful() and clock() < until:
+        while self.is_doubtful and clock() < until:
             await asyncio.sleep(_LOOK_AGAIN)
-        return not self._is_doubtful()
+        return not self.is_doubtful
 
     async def _write(
         self, entry: PubEntry, base: PodUnavailableBudget, status: PubStatus, batch: list[_Waiting]

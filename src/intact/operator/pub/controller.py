@@ -60,9 +60,7 @@ class PubController:
         self.index = PubIndex(self.pods.store, self.budgets.store, self.workloads)
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.denials = Denials(self.events)
-        self.commits = Commits(
-            client, self.index, now=now, is_doubtful=lambda: self.budgets.is_doubtful
-        )
+        self.commits = Commits(client, self.index, self.budgets, now=now)
         self.pin = Pin(client)
         self.confirmation = Confirmation(client, self.pods.store)
         self.gate = Gate(
@@ -98,7 +96,7 @@ class PubController:
             now=now,
             leads=leads,
             is_gated=self.gating.is_gated,
-            is_doubtful=self._is_doubtful,
+            is_doubtful=self._watches.is_doubtful,
             queue=self.recounts,
         )
         self.budgets.store.subscribe(self._budget_changed)
@@ -107,9 +105,6 @@ class PubController:
     @property
     def reflectors(self) -> list[Reflector[Any]]:
         return [self.budgets, *self._watches.reflectors]
-
-    def _is_doubtful(self) -> bool:
-        return self.budgets.is_doubtful or self._watches.is_doubtful()
 
     async def run(self) -> None:
         """What every process does, until cancelled."""

@@ -158,7 +158,7 @@ class Recounter:
         absence: Absence | None,
     ) -> None:
         # Nothing is awaited up to the write: the counts are of one moment of the store.
-        if self._is_doubtful():
+        if self._is_doubtful() or self._commits.is_doubtful:
             self._queue.add_after(entry.key, _LOOK_AGAIN)
             return
         budget, now, seen = entry.budget, self._now(), self._pods.version

@@ -11,8 +11,8 @@ Check = Callable[[], str | None]
 """Returns what is wrong, or None."""
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_LIMITS = Limits(silent=32, unproven=32, proven=64)
-"""Enough for a kubelet and some scrapers."""
+_LIMITS = Limits(silent=512, unproven=256, proven=64)
+"""Enough for a kubelet and some scrapers, whoever else connects."""
 _KEEP_ALIVE = 75.0
 
 

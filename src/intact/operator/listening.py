@@ -37,8 +37,8 @@ _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _SAID_EVERY = 60.0
 _SHUTDOWN = 2.0
 """Seconds for the end of TLS."""
-_OTHER_FILES = 256
-"""File descriptors for everything but the connections of a port."""
+_OTHER_FILES = 128
+"""File descriptors beside each port, for everything but its connections."""
 _TLS_BUFFER = 64 * 2**10
 """Bytes that asyncio reads at once from a TLS connection, and keeps for it: 256 KiB if nobody says
 otherwise, of which 500 connections make 125 MiB."""
@@ -58,10 +58,12 @@ class Limits:
     unproven_for: float = 1.0
     """Seconds after which an unproven connection makes room."""
     first_request: float = 10.0
-    """Seconds for handshake and headers, also while there are places."""
+    """Seconds for the handshake, and from the first byte of a request until it proves something,
+    also while there are places. A client that has only shaken hands may wait as long as others that
+    are idle: Go keeps such connections for its next request."""
 
     def within(self, descriptors: int) -> "Limits":
-        """The same, for a process that may have so many file descriptors."""
+        """The same, for a port that may have so many file descriptors."""
         places = self.silent + self.unproven + self.proven
         share = min(1.0, max(16, descriptors - _OTHER_FILES) / places)
         return Limits(
@@ -82,6 +84,7 @@ class Connection(asyncio.Protocol):
         self.busy = 0
         """Reviews under way; a connection with one is never dropped."""
         self.task: asyncio.Task[None] | None = None
+        self._begun = False
         self._port = port
         self._socket = accepted
         self._transport: asyncio.Transport | None = None
@@ -94,6 +97,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         assert self._inner is not None
+        if not self._begun:
+            self._begun = True
+            self._port.expect_proof(self)
         self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
@@ -151,7 +157,8 @@ class Port:
         self.protocol = protocol
         self.dropped: Counter[str] = Counter()
         """Connections that were closed to make room or because they were slow, by stage."""
-        self._limits = limits.within(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        # There are two ports.
+        self._limits = limits.within(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
         self._context = context
         # Each in the order in which they came; the proven in the order of their last use.
         self._silent: dict[Connection, None] = {}
@@ -163,9 +170,20 @@ class Port:
         return len(self._silent) + len(self._unproven) + len(self._proven)
 
     def prove(self, connection: Connection) -> None:
-        if connection in self._unproven:
-            del self._unproven[connection]
-            self._proven[connection] = None
+        if connection not in self._unproven:
+            return
+        del self._unproven[connection]
+        self._proven[connection] = None
+        if len(self._proven) > self._limits.proven:
+            # Only another proven connection takes the place of one.
+            idle = next((each for each in self._proven if not each.busy), connection)
+            if idle is not connection:
+                self._drop("idle", idle)
+
+    def expect_proof(self, connection: Connection) -> None:
+        """Within the time for a first request."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._limits.first_request, self._expire, connection)
 
     def used(self, connection: Connection) -> None:
         if connection in self._proven:
@@ -195,7 +213,6 @@ class Port:
         limits = self._limits
         while True:
             await self._room("silent", self._silent, limits.silent, limits.silent_for)
-            await self._room("idle", self._proven, limits.proven, 0.0)
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError as error:
@@ -270,8 +287,6 @@ class Port:
             self.forget(connection)
             accepted.close()
             raise
-        else:
-            loop.call_later(limits.first_request, self._expire, connection)
 
     def _expire(self, connection: Connection) -> None:
         if connection in self._unproven:

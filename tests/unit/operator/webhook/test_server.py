@@ -291,6 +291,23 @@ async def test_idle_and_half_open_connections_do_not_lock_out_reviews(
             writer.transport.abort()
 
 
+async def test_a_client_that_has_only_shaken_hands_may_wait(certificates: Certificates) -> None:
+    """Go keeps a connection that it had opened for a request which another one took."""
+    limits = Limits(first_request=0.1)
+    async with serving_webhooks({"/gate": allow}, HOST, 0, certificates.context, limits=limits) as [
+        address
+    ]:
+        host, _, port = address.rpartition(":")
+        context = ssl.create_default_context(cadata=certificates.ca_bundle.decode())
+        reader, writer = await asyncio.open_connection(host, int(port), ssl=context)
+        await asyncio.sleep(0.3)
+        body = review()
+        head = f"POST /gate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        assert b" 200 " in await reader.readline()
+        writer.close()
+
+
 async def test_other_paths_and_verbs_are_not_served(certificates: Certificates) -> None:
     async with (
         serving_webhooks({"/gate": allow}, HOST, 0, certificates.context) as [address],

@@ -17,7 +17,7 @@ from intact.operator.listening import Limits, Port, connection_of, listening
 HOST = "127.0.0.1"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 STREAMS: list[Stream] = []
-FEW = Limits(silent=4, unproven=4, proven=4, silent_for=0.01, unproven_for=0.05)
+FEW = Limits(silent=4, unproven=4, proven=4, silent_for=0.1, unproven_for=0.2)
 
 
 async def page(request: web.Request) -> web.Response:
@@ -111,7 +111,7 @@ async def test_a_request_that_proves_nothing_keeps_no_place() -> None:
 
 
 async def test_of_proven_connections_the_one_that_was_not_used_longest_makes_room() -> None:
-    async with serving() as (_, number):
+    async with serving(Limits(proven=4)) as (_, number):
         streams = [await opened(number) for _ in range(4)]
         for stream in [*streams, streams[0]]:
             assert await asked(stream) == OK
@@ -122,7 +122,7 @@ async def test_of_proven_connections_the_one_that_was_not_used_longest_makes_roo
 
 
 async def test_a_connection_with_a_request_under_way_is_never_dropped() -> None:
-    async with serving() as (_, number):
+    async with serving(Limits(proven=4)) as (_, number):
         streams = [await opened(number) for _ in range(4)]
         slow = [asyncio.create_task(asked(stream, "/slow")) for stream in streams]
         await asyncio.sleep(0.05)
@@ -132,9 +132,10 @@ async def test_a_connection_with_a_request_under_way_is_never_dropped() -> None:
 
 async def test_silent_connections_cost_no_proven_one_its_place() -> None:
     async with serving() as (port, number):
-        streams = [await opened(number) for _ in range(4)]
-        for stream in streams:
-            assert await asked(stream) == OK
+        streams = []
+        for _ in range(4):
+            streams.append(await opened(number))
+            assert await asked(streams[-1]) == OK
         for _ in range(20):
             await opened(number)
         assert [await asked(stream) for stream in streams] == [OK] * 4

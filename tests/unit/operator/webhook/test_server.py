@@ -266,7 +266,7 @@ async def test_a_slow_body_is_refused_and_holds_up_nobody(
 async def test_idle_and_half_open_connections_do_not_lock_out_reviews(
     certificates: Certificates,
 ) -> None:
-    limits = Limits(silent=8, unproven=8, proven=8, silent_for=0.01, unproven_for=0.1)
+    limits = Limits(silent=8, unproven=8, proven=8, silent_for=0.1, unproven_for=0.3)
     async with (
         serving_webhooks({"/gate": allow}, HOST, 0, certificates.context, limits=limits) as served,
         session(certificates) as client,

@@ -113,6 +113,7 @@ SETTINGS = (
     group_settings.GROUP_LABEL_KEY,
     group_settings.MIN_READY_REPLICAS,
     group_settings.EXPECTED_REPLICAS,
+    "intact.dev/enforcement",
     group_settings.REPLICAS,
     group_settings.LEDGER,
 )

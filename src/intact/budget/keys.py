@@ -30,6 +30,7 @@ KEYS: Mapping[str, Use] = {
     "intact.dev/aggregate-to-owners": Use(("ClusterRole",), LABEL),
     "intact.dev/batched": Use(("Pod",), LABEL),
     "intact.dev/budget-scope": Use((PDB,), LABEL),
+    "intact.dev/door": Use(("Namespace",), LABEL),
     "intact.dev/enforcement": Use((PUB, PDB)),
     "intact.dev/expected-replicas": Use((PDB,)),
     "intact.dev/gated": Use(("Namespace",), LABEL),

@@ -15,9 +15,9 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from intact.budget.enforcement import Enforcement
 from intact.budget.pdb.group_decision import Verdict
 from intact.budget.pub.decision import Decision
-from intact.budget.pub.settings import Enforcement
 from intact.kube.decoding import decoders
 from intact.kube.lease import Election
 from intact.kube.queue import Queue
@@ -35,6 +35,11 @@ from intact.operator.webhook.server import Handler
 from intact.operator.webhook.serving import Webhooks
 from intact.operator.workqueue_metrics import WorkqueueMetrics
 
+_ANSWERS = {
+    Enforcement.ENFORCE: "denied",
+    Enforcement.WARN: "warned",
+    Enforcement.AUDIT: "audited",
+}
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _FOR_GOOD = 10
 """Failures in a row that are no passing trouble: the waits between them add up to some seconds."""
@@ -93,12 +98,12 @@ class Metrics:
         """Count a decision under a PodUnavailableBudget."""
         answer = "allowed"
         if not decision.allowed:
-            answer = {"Enforce": "denied", "Warn": "warned", "Audit": "audited"}[mode]
+            answer = _ANSWERS[mode]
         self._decisions.labels(asked.operation, answer, decision.reason).inc()
 
-    def observe_pdb(self, verdict: Verdict) -> None:
+    def observe_pdb(self, verdict: Verdict, mode: Enforcement) -> None:
         """Count a decision about an eviction under a PodDisruptionBudget that counts groups."""
-        answer = "allowed" if verdict.allowed else "denied"
+        answer = "allowed" if verdict.allowed else _ANSWERS[mode]
         self._decisions.labels("EVICT", answer, verdict.reason).inc()
 
     def timed(self, review: Handler) -> Handler:

@@ -120,3 +120,38 @@ async def test_fifty_evictions_at_once_are_never_a_conflict(
     refused = [name for name, answer in zip(names, answers, strict=True) if answer.code == 429]
     assert len({name.partition("-")[0] for name in refused}) == 1
     assert len(refused) == 5
+
+
+@pytest.mark.parametrize("mode", ["Warn", "Audit"])
+async def test_a_denial_that_is_not_enforced_is_told_and_the_pod_goes(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, groups: Groups, mode: str
+) -> None:
+    await groups.red_and_blue()
+    enforcement = {"intact.dev/enforcement": mode}
+    await groups.budget(annotations=enforcement, minAvailable=2)
+    # Every pod may go as far as the API server is concerned; the counters tell the truth.
+    await groups.counted(allowed=0, healthy=2, disruptions_allowed=6)
+
+    async def dry_run() -> str:
+        return (await ns.kubectl("drain", "node-1", "--dry-run=server", "--force"))[1]
+
+    wanted = "Pod blue-2 of group 'blue' cannot go now: 2 of 2 groups are available"
+    said = await eventually(
+        dry_run, lambda text: (wanted in text) == (mode == "Warn"), "the door to warn, or not"
+    )
+    assert "error" not in said
+    assert (await ns.evict("red-0")).code == 201
+    assert (await ns.evict("blue-0")).code == 201
+    await groups.counted(allowed=0, healthy=0, disruptions_allowed=4)
+    for kind, name in (("PodDisruptionBudget", "llm"), ("Pod", "blue-0")):
+        for event in await ns.events(kind, name, "DisruptionWouldBeDenied"):
+            assert event["type"] == "Warning"
+    line = f"budget {ns.name}/llm would deny ({mode}) EVICT of pod blue-0, requested by devcluster"
+    assert any(line in operator.log for operator in intact_cluster.operators)
+    refused = await groups.annotate(**{"intact.dev/enforcement": "off"})
+    assert (refused.code, "'off' is not one of Enforce, Warn, Audit" in refused.message) == (
+        422,
+        True,
+    )
+    assert (await groups.annotate(**{"intact.dev/enforcement": None})).code == 200
+    assert (await ns.evict("blue-1")).code == 429

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
+from intact.budget.enforcement import Enforcement
 from intact.budget.pdb.group_decision import Reason as GroupReason
 from intact.budget.pdb.group_decision import Verdict
 from intact.budget.pub.decision import Decision, Reason
 from intact.budget.pub.ledger import Operation
-from intact.budget.pub.settings import Enforcement
 from intact.kube.client import Client
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
@@ -136,12 +136,13 @@ async def test_a_denial_counts_as_what_becomes_of_it(metrics: Metrics, mode: Enf
         assert value(metrics, labels) == 1
 
 
+@pytest.mark.parametrize("mode", Enforcement)
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_a_verdict_about_a_group_counts_as_an_eviction(
-    metrics: Metrics, allowed: bool
+    metrics: Metrics, allowed: bool, mode: Enforcement
 ) -> None:
     reason = next(iter(GroupReason))
-    metrics.observe_pdb(Verdict(allowed, reason))
-    answer = "allowed" if allowed else "denied"
+    metrics.observe_pdb(Verdict(allowed, reason), mode)
+    answer = "allowed" if allowed else ANSWERS[mode]
     labels = f'answer="{answer}",operation="EVICT",reason="{reason}"'
     assert value(metrics, f"intact_gate_decisions_total{{{labels}}}") == 1

@@ -34,7 +34,7 @@ from intact.budget.pdb.group_conditions import (
     insufficient_text,
 )
 from intact.budget.pdb.group_counts import Counted
-from intact.budget.pdb.group_recount import ALWAYS_ALLOW, is_free, may_go
+from intact.budget.pdb.group_recount import ALWAYS_ALLOW, is_enforced, is_free, may_go
 from intact.budget.pdb.group_settings import check_settings, rules_of
 from intact.budget.pdb.pod_counts import is_healthy
 from intact.budget.pdb.pods import DISRUPTION_ALLOWED
@@ -166,6 +166,22 @@ def decide(
     return _spend(budget, ledger, pod, live, now)
 
 
+def overrule(
+    budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, denial: Verdict, now: datetime
+) -> Verdict:
+    """The same denial, with what is stored where denials are not enforced: the pod goes, and the
+    ledger says what that has cost."""
+    group, unavailable = pod.group, ledger.unavailable
+    if pod.healthy and group is not None and pod.need is not None:
+        if group in unavailable:
+            left = {**unavailable, group: max(0, unavailable[group] - 1)}
+            ledger = msgspec.structs.replace(ledger, unavailable=left)
+        else:
+            ledger = _without_one(ledger, group, pod.need)
+    gone = _allow(budget, ledger, pod, denial.reason, now)
+    return Verdict(False, denial.reason, denial.message, gone.status, gone.ledger)
+
+
 def as_the_server(budget: PodDisruptionBudget, pod: Pod, verdict: Verdict) -> Verdict:
     """The same verdict, unless the API server refuses the pod before it asks the gate: at 0
     disruptionsAllowed it lets only such pods go that are not ready."""
@@ -202,19 +218,23 @@ def _spend(
     if ledger.allowed <= 0:
         message = _exhausted(budget, ledger, pod, live, ledger.available)
         return Verdict(False, Reason.EXHAUSTED, message)
+    return _allow(budget, _without_one(ledger, pod.group, pod.need), pod, Reason.BUDGET, now)
+
+
+def _without_one(ledger: GroupLedger, group: str, need: int) -> GroupLedger:
+    """With a group less: one of its pods goes, and it becomes unavailable."""
     surplus = {**ledger.surplus}
-    healthy = pod.need + surplus.pop(pod.group, 0)
-    needs = {**ledger.needs, pod.need: ledger.needs.get(pod.need, 0) - 1}
-    taken = msgspec.structs.replace(
+    healthy = need + surplus.pop(group, 0)
+    needs = {**ledger.needs, need: ledger.needs.get(need, 0) - 1}
+    return msgspec.structs.replace(
         ledger,
-        unavailable={**ledger.unavailable, pod.group: healthy - 1},
-        let_go={**ledger.let_go, pod.group: 0},
+        unavailable={**ledger.unavailable, group: healthy - 1},
+        let_go={**ledger.let_go, group: 0},
         surplus=surplus,
         needs={need: number for need, number in needs.items() if number > 0},
-        allowed=ledger.allowed - 1,
+        allowed=max(0, ledger.allowed - 1),
         available=max(0, ledger.available - 1),
     )
-    return _allow(budget, taken, pod, Reason.BUDGET, now)
 
 
 def _allow(
@@ -224,9 +244,12 @@ def _allow(
     ledger = msgspec.structs.replace(ledger, pods={**ledger.pods, pod.name: record})
     old = budget.status
     counted = pod.healthy and reason is not Reason.RECORDED
+    allowed = may_go(budget.spec, ledger)
+    if not is_enforced(budget):
+        allowed = max(1, old.disruptions_allowed - counted)
     status = msgspec.structs.replace(
         old,
-        disruptions_allowed=may_go(budget.spec, ledger),
+        disruptions_allowed=allowed,
         current_healthy=max(0, old.current_healthy - counted),
         disrupted_pods={**old.disrupted_pods, pod.name: pod.at},
         conditions=_conditions(old, ledger, now),

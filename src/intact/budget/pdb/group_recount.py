@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from intact.budget.enforcement import Enforcement, enforcement_of
 from intact.budget.pdb.disrupted_pods import SETTLED, Standing, past_evictions
 from intact.budget.pdb.expected_groups import ABSENT, Wants, expect
 from intact.budget.pdb.group_conditions import budget_configured, disruption_allowed
@@ -111,7 +112,7 @@ def recount(
     )
     status = PdbStatus(
         observed_generation=budget.metadata.generation,
-        disruptions_allowed=0 if closed else may_go(budget.spec, ledger),
+        disruptions_allowed=_stated(budget, ledger, counts, closed=closed),
         current_healthy=counted.healthy,
         desired_healthy=_desired_pods(desired, counts, counted),
         expected_pods=counts.pods,
@@ -138,6 +139,22 @@ def _still_leaving(before: GroupLedger, now: datetime) -> str:
         return before.leaving if since - LEAVING <= now < since + LEAVING else ""
     except (ValueError, TypeError, OverflowError):  # anyone may write to an annotation
         return ""
+
+
+def _stated(
+    budget: PodDisruptionBudget, ledger: GroupLedger, counts: GroupCounts, *, closed: bool
+) -> int:
+    """What the API server may let go without a refusal of its own. Where denials are not enforced,
+    that is every pod; the ledger and the counters of groups say what the budget would allow."""
+    if ledger.leaving:
+        return 0
+    if not is_enforced(budget):
+        return max(1, counts.pods)
+    return 0 if closed else may_go(budget.spec, ledger)
+
+
+def is_enforced(budget: PodDisruptionBudget) -> bool:
+    return enforcement_of(budget.metadata.annotations) is Enforcement.ENFORCE
 
 
 def _has_amount(spec: PdbSpec) -> bool:

@@ -5,6 +5,7 @@ Admission refuses a bad value. One that is older than Intact's webhook makes the
 
 from dataclasses import dataclass
 
+from intact.budget.enforcement import ENFORCEMENT, Enforcement
 from intact.budget.pdb.scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL, scope_of
 from intact.model.amounts import MOST_REPLICAS, parse_count
 from intact.model.field_error import FieldError
@@ -63,6 +64,10 @@ def check_settings(budget: PodDisruptionBudget) -> list[FieldError]:
         if number is None or number < least:
             message = f"{text!r} is not an integer from {least} to {MOST_REPLICAS}"
             found.append(_error(name, text, message))
+    mode = annotations.get(ENFORCEMENT)
+    if mode is not None and mode not in tuple(Enforcement):
+        message = f"{mode!r} is not one of {', '.join(Enforcement)}"
+        found.append(_error(ENFORCEMENT, mode, message))
     return found
 
 

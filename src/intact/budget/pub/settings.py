@@ -9,27 +9,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from intact.budget.enforcement import Enforcement, enforcement_of
 from intact.budget.selectors import Selector, check_selector
 from intact.model.amounts import parse_count
 from intact.model.pub import PodUnavailableBudget, PubSpec
 
 PROTECT_OPERATIONS = "kruise.io/pub-protect-operations"
 PROTECT_TOTAL_REPLICAS = "pub.kruise.io/protect-total-replicas"
-ENFORCEMENT = "intact.dev/enforcement"
 UNHEALTHY_POLICY = "intact.dev/unhealthy-policy"
 
 KNOWN_OPERATIONS = ("DELETE", "UPDATE", "EVICT", "RESIZE")
 DEFAULT_OPERATIONS = frozenset(("DELETE", "UPDATE", "EVICT"))
-
-
-class Enforcement(StrEnum):
-    """What the gate does with a denial."""
-
-    ENFORCE = "Enforce"
-    WARN = "Warn"
-    """Allows the request, with an admission warning."""
-    AUDIT = "Audit"
-    """Allows the request, and tells of the denial in an event and in the log."""
 
 
 class UnhealthyPolicy(StrEnum):
@@ -62,7 +52,7 @@ def read_settings(pub: PodUnavailableBudget) -> PubSettings:
     return PubSettings(
         operations=_protected(named),
         total=_total(spec, annotations.get(PROTECT_TOTAL_REPLICAS, "")),
-        enforcement=_enforcement(annotations.get(ENFORCEMENT, "")),
+        enforcement=enforcement_of(annotations),
         unhealthy=_unhealthy(annotations.get(UNHEALTHY_POLICY)),
         ignored=_ignored(spec),
     )
@@ -106,13 +96,6 @@ def _protected(operations: Iterable[str]) -> frozenset[str]:
 def listed_operations(text: str) -> frozenset[str]:
     """The items of a comma-separated list, known or not."""
     return frozenset(item.strip() for item in text.split(",") if item.strip())
-
-
-def _enforcement(text: str) -> Enforcement:
-    try:
-        return Enforcement(text)
-    except ValueError:
-        return Enforcement.ENFORCE
 
 
 def _unhealthy(text: str | None) -> UnhealthyPolicy:

@@ -12,15 +12,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from intact.budget.enforcement import ENFORCEMENT, Enforcement
 from intact.budget.keys import PUB, without_effect
 from intact.budget.pub.never_allows import never_allows
 from intact.budget.pub.settings import (
-    ENFORCEMENT,
     KNOWN_OPERATIONS,
     PROTECT_OPERATIONS,
     PROTECT_TOTAL_REPLICAS,
     UNHEALTHY_POLICY,
-    Enforcement,
     UnhealthyPolicy,
     listed_operations,
     read_settings,

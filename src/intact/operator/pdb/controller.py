@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from intact.budget.enforcement import Enforcement, enforcement_of
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_decision import Verdict
 from intact.budget.pdb.pod_counts import PodCounts
@@ -65,7 +66,7 @@ class PdbController:
         disruption: bool = False,
         rng: random.Random | None = None,
         watches: Watches | None = None,
-        observe: Callable[[Verdict], None] = lambda _verdict: None,
+        observe: Callable[[Verdict, Enforcement], None] = lambda _verdict, _mode: None,
     ) -> None:
         """The caller runs the watches that it passes in. `groups` and `disruption` say which of the
         two controllers run."""
@@ -275,9 +276,10 @@ class PdbController:
             self.turns.end(key_of(new), pod)
 
     def _decided(self, budget: PodDisruptionBudget, verdict: Verdict) -> None:
-        if not verdict.allowed:
+        mode = enforcement_of(budget.metadata.annotations)
+        if not verdict.allowed and mode is Enforcement.ENFORCE:
             self.denied.setdefault(key_of(budget), Counter())[verdict.reason] += 1
-        self._observe(verdict)
+        self._observe(verdict, mode)
 
     def _has_groups(self, namespace: str) -> bool:
         return any(entry.key[0] == namespace for entry, _ in counting_groups(self.index))

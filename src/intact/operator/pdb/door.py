@@ -13,8 +13,10 @@ from collections.abc import Callable
 
 import msgspec
 
+from intact.budget.enforcement import Enforcement, enforcement_of
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_decision import Verdict
+from intact.budget.pdb.group_recount import is_enforced
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.events import reference_to
@@ -68,11 +70,11 @@ class Door:
         options = _EVICTION.decode(request.object).delete_options
         dry_run = request.dry_run or bool(options and options.dry_run)
         found = await self._foresee(key, pod)
-        if found is None or not found[1].allowed:
+        if _is_denied(found):
             return self._answer(request, pod, found, dry_run=dry_run)
         if not dry_run and await self._turns.wait(key, request.name):
             found = await self._foresee(key, pod)
-            if found is None or not found[1].allowed:
+            if _is_denied(found):
                 self._turns.end(key, request.name)
         return self._answer(request, pod, found, dry_run=dry_run)
 
@@ -92,13 +94,14 @@ class Door:
         return counting[0]
 
     async def _foresee(self, key: Key, pod: Pod) -> tuple[PodDisruptionBudget, Verdict] | None:
-        """What the gate would say now; None if that cannot be known. A denial is checked
-        against the budget as it is stored, because the watch may be behind."""
+        """What the gate would say now; None if that cannot be known. A denial is checked against
+        the budget as it is stored, because the watch may be behind. So is everything where denials
+        are not enforced: only the door tells of them."""
         entry = self._index.entries.get(key)
         if entry is None:
             return None
         verdict = self._gate.foresee(entry.budget, pod)
-        if verdict.allowed:
+        if verdict.allowed and is_enforced(entry.budget):
             return entry.budget, verdict
         try:
             budget = await self._read(key)
@@ -127,6 +130,7 @@ class Door:
         if found is None:
             return ALLOWED
         budget, verdict = found
+        mode = enforcement_of(budget.metadata.annotations)
         if dry_run or not verdict.allowed:
             # What goes on from here is counted at the gate.
             self._observe(budget, verdict)
@@ -140,10 +144,18 @@ class Door:
                 message=verdict.message,
                 operation="EVICT",
                 user=request.user_info.username,
+                mode=mode,
                 dry_run=dry_run,
             )
         )
-        return denied(verdict.message)
+        if mode is Enforcement.WARN:
+            return AdmissionResponse(allowed=True, warnings=[verdict.message])
+        return denied(verdict.message) if mode is Enforcement.ENFORCE else ALLOWED
+
+
+def _is_denied(found: tuple[PodDisruptionBudget, Verdict] | None) -> bool:
+    """Whether the eviction ends at the door."""
+    return found is not None and not found[1].allowed and is_enforced(found[0])
 
 
 class _DeleteOptions(msgspec.Struct, rename="camel"):

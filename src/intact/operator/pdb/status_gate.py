@@ -22,10 +22,11 @@ from intact.budget.pdb.group_decision import (
     as_the_server,
     decide,
     evicted_names,
+    overrule,
     problem_of,
     still_processed,
 )
-from intact.budget.pdb.group_recount import is_current
+from intact.budget.pdb.group_recount import is_current, is_enforced
 from intact.budget.pdb.group_settings import rules_of
 from intact.budget.pdb.ledger_repair import repair
 from intact.budget.pdb.pod_counts import is_healthy
@@ -108,10 +109,31 @@ class PdbStatusGate:
         if is_late and not (len(names) == 1 and self._may_carry(old, names[0])):
             return ALLOWED  # the API server finds the conflict, waits, and asks again
         verdict = await self._decide(old, new, names)
+        if not is_enforced(old):
+            return self._overruled(request, old, new, verdict, is_late=is_late)
         self._observe(old, verdict)
         if not verdict.allowed:
             self._tell(old, names, verdict)
             return denied(verdict.message)
+        return patched(
+            _brought_forward(request, old, verdict) if is_late else _changes(new, verdict)
+        )
+
+    def _overruled(
+        self,
+        request: AdmissionRequest,
+        old: PodDisruptionBudget,
+        new: PodDisruptionBudget,
+        verdict: Verdict,
+        *,
+        is_late: bool,
+    ) -> AdmissionResponse:
+        """The answer where denials are not enforced: the door has told of them. What is not even
+        known well enough to be denied is stored as the API server writes it."""
+        if verdict.allowed:
+            self._observe(old, verdict)
+        if verdict.status is None:
+            return ALLOWED
         return patched(
             _brought_forward(request, old, verdict) if is_late else _changes(new, verdict)
         )
@@ -258,7 +280,10 @@ class PdbStatusGate:
         live = counts.without(recorded_uids(disrupted, ledger, find))
         if counts.undefined and not subject.recorded:
             return still_processed(old, undefined_text(counts))
-        return decide(old, ledger, subject, live, self._now())
+        verdict = decide(old, ledger, subject, live, self._now())
+        if verdict.allowed or is_enforced(old):
+            return verdict
+        return overrule(old, ledger, subject, verdict, self._now())
 
 
 class _WriteOptions(View):

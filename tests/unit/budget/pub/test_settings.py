@@ -3,12 +3,11 @@
 import msgspec
 import pytest
 
+from intact.budget.enforcement import ENFORCEMENT, Enforcement
 from intact.budget.pub.settings import (
-    ENFORCEMENT,
     PROTECT_OPERATIONS,
     PROTECT_TOTAL_REPLICAS,
     UNHEALTHY_POLICY,
-    Enforcement,
     PubSettings,
     UnhealthyPolicy,
     read_settings,

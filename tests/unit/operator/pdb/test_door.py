@@ -5,10 +5,11 @@ import logging
 
 import pytest
 
+from intact.budget.enforcement import ENFORCEMENT
 from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
 from tests.unit.kube.simulated import simulated
-from tests.unit.operator.pdb.group_scene import LABELS, Groups, holding
+from tests.unit.operator.pdb.group_scene import BY_LABEL, LABELS, Groups, holding
 from tests.unit.operator.pdb.scene import BUDGETS, PdbScene
 from tests.unit.operator.pub.scene import EVENTS, NS
 
@@ -138,3 +139,42 @@ async def test_many_evictions_at_once_never_conflict() -> None:
         assert sorted(set(answers)) == [200, 429]
         assert answers.count(200) == 8 + 4 * 2
         assert asyncio.get_running_loop().time() - begun < 5
+
+
+@pytest.mark.parametrize("mode", ["Warn", "Audit"])
+@simulated
+async def test_denials_that_are_not_enforced_are_told_and_the_pod_goes(mode: str) -> None:
+    async with holding(door=True) as (scene, groups):
+        for name in ("red", "blue", "green"):
+            await groups.group(name)
+        await groups.budget({**BY_LABEL, ENFORCEMENT: mode}, maxUnavailable=1)
+        assert groups.replicas() == (1, 3, 2, 3)
+        assert scene.counters()[0] == 6  # the API server itself refuses nothing
+        assert await scene.evict("red-0") == 200
+        assert scene.warnings == []
+        # One group too many: it goes, and the counters of groups say so.
+        assert await scene.evict("blue-0", dry_run=True) == 200
+        assert await scene.evict("blue-0") == 200
+        assert groups.replicas()[:2] == (0, 1)
+        assert len(scene.warnings) == (2 if mode == "Warn" else 0)
+        assert all("Pod blue-0 of group 'blue' cannot go" in text for text in scene.warnings)
+        await scene.pdb_controller.events.flush()
+        events = [
+            (one["involvedObject"]["name"], one["type"], one["count"])
+            for one in (await scene.client.list(EVENTS, NS)).items
+            if one["reason"] == "DisruptionWouldBeDenied"
+        ]
+        assert sorted(events) == [("b", "Warning", 1), ("blue-0", "Warning", 1)]
+        await scene.settle()
+        assert groups.replicas() == (0, 1, 2, 3)
+        assert scene.counters()[0] > 0
+        await scene.pod("lost", labels=LABELS)
+        await scene.settle()
+        assert await scene.evict("lost") == 200
+        # Enforced again, the budget holds at once: the ledger was right all the time.
+        back = {"metadata": {"annotations": {ENFORCEMENT: None}}}
+        await scene.client.patch(BUDGETS, back, "b", NS)
+        assert (await refused(scene, "green-0")).code == 429
+        await scene.settle()
+        assert scene.counters()[0] == 2  # of the two groups that are down already
+        assert scene.pdb_controller.denied == {(NS, "b"): {"BudgetExhausted": 1}}

@@ -7,6 +7,7 @@ written.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 import msgspec
@@ -41,7 +42,7 @@ from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
-from intact.model.times import timestamp
+from intact.model.times import parse_time, timestamp
 from intact.operator.pdb.index import PdbIndex
 from intact.operator.pdb.status import status_fields
 from intact.operator.pdb.status_writer import GROUPS_MANAGER
@@ -106,17 +107,19 @@ class PdbStatusGate:
         names = evicted_names(old.status, new.status)
         for name in names:
             self._turns.end((request.namespace, request.name), name)
-        if is_late and not (len(names) == 1 and self._may_carry(old, names[0])):
+        if is_late and not (_is_new(old, new, names) and self._may_carry(old, names[0])):
             return ALLOWED  # the API server finds the conflict, waits, and asks again
         verdict = await self._decide(old, new, names)
         if not is_enforced(old):
-            return self._overruled(request, old, new, verdict, is_late=is_late)
+            return self._overruled(request, old, new, names, verdict, is_late=is_late)
         self._observe(old, verdict)
         if not verdict.allowed:
             self._tell(old, names, verdict)
             return denied(verdict.message)
         return patched(
-            _brought_forward(request, old, verdict) if is_late else _changes(new, verdict)
+            _brought_forward(request, old, names, verdict, self._now())
+            if is_late
+            else _changes(new, verdict)
         )
 
     def _overruled(
@@ -124,6 +127,7 @@ class PdbStatusGate:
         request: AdmissionRequest,
         old: PodDisruptionBudget,
         new: PodDisruptionBudget,
+        names: list[str],
         verdict: Verdict,
         *,
         is_late: bool,
@@ -135,7 +139,9 @@ class PdbStatusGate:
         if verdict.status is None:
             return ALLOWED
         return patched(
-            _brought_forward(request, old, verdict) if is_late else _changes(new, verdict)
+            _brought_forward(request, old, names, verdict, self._now())
+            if is_late
+            else _changes(new, verdict)
         )
 
     async def _is_own(self, request: AdmissionRequest) -> bool:
@@ -313,20 +319,37 @@ def _changes(new: PodDisruptionBudget, verdict: Verdict) -> Operations:
     )
 
 
+def _is_new(old: PodDisruptionBudget, new: PodDisruptionBudget, names: list[str]) -> bool:
+    """Whether it is certain which pod is evicted, though the API server began from an earlier
+    version."""
+    before, after = old.status.disrupted_pods, new.status.disrupted_pods
+    return len(names) == 1 and before.get(names[0]) != after.get(names[0])
+
+
 def _brought_forward(
-    request: AdmissionRequest, old: PodDisruptionBudget, verdict: Verdict
+    request: AdmissionRequest,
+    old: PodDisruptionBudget,
+    names: list[str],
+    verdict: Verdict,
+    now: datetime,
 ) -> Operations:
     """An eviction that the API server began from an earlier version, on the present one.
 
     Left alone, it would be a conflict, and the API server would wait for half a second before it
     reads and asks again. The decision is about the present version, which the answer names: the API
     server stores it only if that is still the present one, and otherwise asks again at once.
+
+    The time of the entry is that of this answer, as it would be after the wait: a successor of the
+    pod that was created meanwhile may be the one that goes, and the entry must stand for it.
     """
     assert verdict.status is not None
-    assert verdict.ledger is not None
     before = _WHOLE.decode(request.old_object)
+    [name] = names
+    disrupted = verdict.status.disrupted_pods
+    at = max(disrupted[name], timestamp(now), key=parse_time)
+    status = msgspec.structs.replace(verdict.status, disrupted_pods={**disrupted, name: at})
     operations: Operations = [
         {"op": "add", "path": "/metadata", "value": before.metadata},
         {"op": "add", "path": "/status", "value": before.status},
     ]
-    return operations + _changes(old, verdict)
+    return operations + _changes(old, replace(verdict, status=status))

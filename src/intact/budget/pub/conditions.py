@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from intact.budget.pub.settings import Enforcement
+from intact.budget.enforcement import Enforcement
 from intact.model.listing import listed
 from intact.model.meta import Condition
 from intact.model.pub import TargetReference

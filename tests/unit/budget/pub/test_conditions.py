@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from intact.budget.enforcement import Enforcement
 from intact.budget.pub import conditions
-from intact.budget.pub.settings import Enforcement
 from intact.model.conditions import merge
 from intact.model.meta import Condition
 from intact.model.pub import TargetReference

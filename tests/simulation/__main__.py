@@ -1,13 +1,15 @@
-"""`python -m tests.simulation --seeds N`: run the simulation with many seeds."""
+"""`python -m tests.simulation --seeds N`: run the simulation with many seeds, and the one of native
+budgets in groups with a twentieth of them."""
 
 import argparse
 import sys
 import time
 from collections import Counter
 
-from tests.simulation.many import simulate_all
+from tests.simulation.many import simulate_all, simulate_all_groups
 
 EVERY = 20
+"""So many runs are told of at once, and one of so many seeds is also run with groups."""
 
 
 def main() -> int:
@@ -33,6 +35,11 @@ def main() -> int:
             sys.stdout.write(f"\r{done} of {len(seeds)}, {failed} failed, {took:.0f} s")
             sys.stdout.flush()
     sys.stdout.write("\n")
+    for result in simulate_all_groups(seeds[::EVERY], options.processes):
+        counts["courses of groups"] += 1
+        if result:
+            failed += 1
+            sys.stdout.write(f"{result}\n")
     for what, number in sorted(counts.items()):
         sys.stdout.write(f"{what:<24}{number:>12}\n")
     return 1 if failed else 0

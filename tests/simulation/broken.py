@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from intact.budget.pub import decision
 from intact.budget.pub import recount as rules
 from intact.budget.pub.decision import Decision, Reason, Subject, decide
 from intact.budget.pub.recount import unseen
@@ -28,12 +29,14 @@ from intact.model.pub import KeptPods, LedgerRecord, PodUnavailableBudget
 from intact.operator.pub import commits, gate, recount
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.controller import PubController
+from intact.operator.pub.native_budgets import NativeBudgets
 from tests.simulation.scenario import (
     STALE,
     Scenario,
     Weather,
     forged,
     plain,
+    refused,
     restored,
     unreachable,
     unscaled,
@@ -208,6 +211,13 @@ def _every_need_is_reached(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rules, "_is_reached", lambda _budget, counts, _: counts.need is not None)
 
 
+def _native_budgets_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    """A unit is spent on a pod that a PodDisruptionBudget holds, and again whenever it is asked
+    for."""
+    patch.setattr(NativeBudgets, "refusal", lambda _self, _pod: "")
+    patch.setattr(decision, "waits_until", lambda *_: None)
+
+
 def _nobody_looks_back(patch: pytest.MonkeyPatch) -> None:
     """A watch goes on where it was, also on a server that was restored from a backup."""
 
@@ -249,6 +259,9 @@ BROKEN: dict[str, Rule] = {
     "reviews are believed": Rule(_reviews_are_believed, special(forged)),
     "totals shrink with the pods": Rule(_totals_shrink, special(unscaled)),
     "every need is reached": Rule(_every_need_is_reached, special(unreachable)),
+    "native budgets are not looked at": Rule(
+        _native_budgets_are_not_looked_at, special(refused), Stuck
+    ),
     "nobody looks back": Rule(_nobody_looks_back, special(restored), Stuck),
     "nothing is in doubt": Rule(_nothing_is_in_doubt, often_restored),
 }

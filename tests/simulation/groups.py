@@ -5,6 +5,8 @@ ready, and a drain of all of them must end."""
 
 import asyncio
 import random
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -15,8 +17,11 @@ from intact.kube.client import Client
 from intact.kube.errors import ApiError, KubeError
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.operator.pdb.controller import PdbController
-from intact.operator.webhook.configuration import IN_GROUPS
+from intact.operator.pdb.door import Door
+from intact.operator.pdb.status_gate import PdbStatusGate
+from intact.operator.webhook.configuration import DOOR_LABEL, IN_GROUPS
 from intact.sandbox import MemoryApi, Rule, run, wall_clock
+from intact.sandbox.api.admission import Handler
 from tests.simulation.group_truth import BUDGET, NAMESPACE, GroupTruth
 from tests.simulation.network import Network, watches_of
 from tests.simulation.scenario import Weather
@@ -62,6 +67,7 @@ class Course:
         self.api = MemoryApi(clock=self.clock, seed=self.seed, managed_fields=False)
         self.user = Client(self.api.as_user("someone"), rng=rng, on_warning=lambda _: None)
         self.controllers: list[PdbController] = []
+        self.asked: Counter[type] = Counter()
         self.leader = 0
         kinds = random.Random(f"kinds {self.seed}")
         fails, reaches = kinds.random() < 0.5, kinds.random() < 0.9
@@ -145,34 +151,34 @@ class Course:
         )
 
     def _register(self) -> None:
-        async def review(request: Json) -> Json:
-            await asyncio.sleep(self.rng.uniform(0, 0.1))
-            gate = self.rng.choice(self.controllers).status_gate
-            answer = await gate.review(msgspec.Raw(msgspec.json.encode(request)))
-            await asyncio.sleep(self.rng.uniform(0, 0.1))
-            found: Json = msgspec.to_builtins(answer)
-            return found
-
         self.api.admit(
             "status",
-            review,
+            self._ask(lambda controller: controller.status_gate),
             [Rule(("poddisruptionbudgets/status",), ("UPDATE",))],
             mutating=True,
             object_selector=IN_GROUPS,
         )
+        self.api.admit(
+            "door",
+            self._ask(lambda controller: controller.door),
+            [Rule(("pods/eviction",), ("CREATE",))],
+            namespace_selector={"matchLabels": {DOOR_LABEL: "true"}},
+            fail_open=True,
+        )
 
-        async def door(request: Json) -> Json:
+    def _ask(self, part: Callable[[PdbController], PdbStatusGate | Door]) -> Handler:
+        """Any controller, as the Service before them does."""
+
+        async def review(request: Json) -> Json:
             await asyncio.sleep(self.rng.uniform(0, 0.1))
-            if self.rng.random() < 0.1:
-                raise ConnectionRefusedError("nobody is at the door")
-            asked = self.rng.choice(self.controllers).door
-            answer: Json = msgspec.to_builtins(
-                await asked.review(msgspec.Raw(msgspec.json.encode(request)))
-            )
-            return answer
+            asked = part(self.rng.choice(self.controllers))
+            answer = await asked.review(msgspec.Raw(msgspec.json.encode(request)))
+            await asyncio.sleep(self.rng.uniform(0, 0.1))
+            self.asked[type(asked)] += 1
+            found: Json = msgspec.to_builtins(answer)
+            return found
 
-        rules = [Rule(("pods/eviction",), ("CREATE",))]
-        self.api.admit("door", door, rules, fail_open=True)
+        return review
 
     async def _lead(self) -> None:
         """Controllers lead in turn. Requests of the last leader may still arrive later."""

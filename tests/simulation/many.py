@@ -5,6 +5,9 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import get_context
 
+from tests.simulation.group_truth import TooManyDown
+from tests.simulation.groups import Course, simulate_groups
+from tests.simulation.groups import Stuck as NotDrained
 from tests.simulation.scenario import Scenario, scenario
 from tests.simulation.simulate import Failed, Outcome, simulate
 
@@ -20,6 +23,12 @@ def simulate_all(
         yield from pool.imap_unordered(_attempt, jobs)
 
 
+def simulate_all_groups(seeds: Iterable[int], processes: int = 2) -> Iterator[str]:
+    """Of native budgets in groups: empty for each run as it ends; if it failed, its message."""
+    with get_context("spawn").Pool(processes, _begin) as pool:
+        yield from pool.imap_unordered(_attempt_groups, seeds)
+
+
 def _begin() -> None:
     # No log lines of operators in trouble, of which there are thousands. Each run collects its
     # garbage: freezing keeps that from looking at all that was imported.
@@ -33,3 +42,14 @@ def _attempt(job: tuple[int, Make]) -> Outcome | str:
         return simulate(seed, make)
     except Failed as failure:
         return str(failure)
+
+
+def _attempt_groups(seed: int) -> str:
+    gc.collect()
+    try:
+        simulate_groups(Course(seed))
+    except (TooManyDown, NotDrained) as failure:
+        return f"groups, seed {seed}: {type(failure).__name__}: {failure}"
+    except BaseExceptionGroup as failures:
+        return f"groups, seed {seed}: {failures!r}"
+    return ""

@@ -249,6 +249,7 @@ def unreachable(made: Scenario) -> Scenario:
 
 
 def refused(made: Scenario) -> Scenario:
+    """A native budget on the same pods."""
     return replace(made, native=True)
 
 
@@ -265,6 +266,7 @@ _SHARE = 0.15
 CIRCUMSTANCES: tuple[Callable[[Scenario], Scenario], ...] = (
     unscaled,
     unreachable,
+    refused,
     forged,
     restored,
 )

@@ -16,6 +16,7 @@ from intact.budget.pdb.group_recount import Recounted
 from intact.kube.reflector import Reflector
 from intact.model.admission import AdmissionResponse
 from intact.operator.pdb import group_recount, status_gate
+from intact.operator.pdb.door import Door
 from tests.simulation.group_truth import TooManyDown
 from tests.simulation.groups import Course, simulate_groups
 
@@ -25,18 +26,20 @@ FOUND_WITHIN = 60
 
 @pytest.mark.usefixtures("quiet")
 def test_never_more_groups_are_down_than_the_budget_allows_and_every_drain_ends() -> None:
-    allowed = denied = leaders = failures = free = 0
+    allowed = denied = leaders = failures = free = doors = 0
     for seed in range(SEEDS):
         course = simulate_groups(Course(seed))
         allowed, denied = allowed + course.allowed, denied + course.denied
         leaders += course.leaders
         failures += course.truth.failures
         free += course.truth.taken_while_down
+        doors += course.asked[Door]
     assert allowed > 10 * SEEDS
     assert denied > 50 * SEEDS
     assert leaders > 3 * SEEDS
     assert failures > 2 * SEEDS
     assert free > SEEDS
+    assert doors > 100 * SEEDS
 
 
 def _nothing_is_spent(patch: pytest.MonkeyPatch) -> None:

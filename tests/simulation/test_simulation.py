@@ -30,6 +30,8 @@ ENOUGH = {
     "marks": 200,
     "failures": 600,
     "drains": 500,
+    "forgeries": 1000,
+    "restores": 50,
 }
 """How often each event must have happened over all seeds: a quiet run proves nothing."""
 

@@ -18,6 +18,7 @@ the same.
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from intact.model.amounts import MOST_REPLICAS
 from intact.model.pub import KeptPods
 from intact.model.times import parse_time, timestamp_after
 
@@ -30,7 +31,7 @@ def keep(before: KeptPods | None, present: int, ending: int, now: datetime) -> K
     """`present` pods are there; `ending` ones are on their way out."""
     if before is None:
         return KeptPods(pods=present + ending)
-    expected = max(before.pods, present)
+    expected = max(min(before.pods, MOST_REPLICAS), present)
     missing = max(0, expected - present - ending)
     gone = _gone(before.gone, missing, now)
     waited_for = {at: number for at, number in gone.items() if now < _until(at)}

@@ -19,7 +19,7 @@ from intact.budget.pub.counts import Counts
 from intact.budget.pub.kept_pods import keep
 from intact.budget.pub.ledger import Operation, expires_at, is_expired, with_shown_pods
 from intact.budget.pub.settings import read_settings, rules_of
-from intact.model.amounts import desired_available
+from intact.model.amounts import MOST_REPLICAS, desired_available
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
 from intact.model.pub import (
@@ -255,7 +255,9 @@ def _in_groups(
 
 
 def _numbers(available: int, idle: int, desired: int, total: int) -> PubStatus:
-    """`idle` are the available units that their owners do not want any more: all of them may go."""
+    """`idle` are the available units that their owners do not want any more: all of them may go.
+    No number may be larger than the API takes, whatever a ledger or a spec says."""
+    desired, total = min(desired, MOST_REPLICAS), min(total, MOST_REPLICAS)
     return PubStatus(
         unavailable_allowed=max(0, available - desired) + idle,
         current_available=available + idle,
@@ -282,7 +284,7 @@ def desired_of(spec: PubSpec, total: int, *, pods_per_unit: int | None = None) -
     both = spec.pod_group_policy is not None
     least = spec.min_available
     if isinstance(least, int) and pods_per_unit is not None:
-        least *= pods_per_unit
+        least = min(least * pods_per_unit, MOST_REPLICAS)
     return desired_available(spec.max_unavailable, least, total, both=both)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intact.budget.pub.kept_pods import GONE_FOR, keep, next_forgotten
+from intact.model.amounts import MOST_REPLICAS
 from intact.model.pub import KeptPods
 from intact.model.times import parse_time, timestamp_after
 
@@ -71,6 +72,12 @@ ROWS: dict[str, tuple[KeptPods | None, int, int, KeptPods]] = {
         3,
         0,
         KeptPods(pods=4, gone={AT: 1}),
+    ),
+    "more than any API takes": (
+        KeptPods(pods=10**30, gone={EARLIER: 10**30}),
+        3,
+        0,
+        KeptPods(pods=MOST_REPLICAS, gone={EARLIER: MOST_REPLICAS - 3}),
     ),
     "less than nothing": (KeptPods(pods=-4, gone={EARLIER: -2}), 3, 0, KeptPods(pods=3)),
 }

@@ -500,6 +500,21 @@ class TestUnreachableNeed:
         assert numbers(status) == (0, 1, 1, 2, 1)
 
 
+def test_no_number_is_larger_than_the_api_takes() -> None:
+    kept = {name: KeptPods(pods=10**30) for name in "abc"}
+    asked = budget(
+        groups=True,
+        max_unavailable=None,
+        min_available=2**31 - 1,
+        ledger=Ledger(kept=kept),
+        observed_generation=4,
+    )
+    counts = groups_ready(8, a=4)
+    status = recount(asked, counts, Expectation(silent=(*"abc",)), {}, "100", ADMITTED).status
+    assert numbers(status) == (0, 4, 2**31 - 1, 2**31 - 1, 2**31 - 5)
+    assert status.stored_form()["ledger"]
+
+
 def test_pods_that_are_gone_and_expected_keep_their_groups_expected() -> None:
     """Groups that only pods of owners without a scale tell of."""
     before = budget(

@@ -156,6 +156,51 @@ async def test_a_total_that_no_owner_states_does_not_shrink_with_what_was_admitt
             assert scene.numbers()[1:] == (left, desired if left == 4 else 2, left)
 
 
+@pytest.mark.parametrize("resource", [PLAN, None], ids=["Plan", "none"])
+@simulated
+async def test_a_group_that_only_pods_tell_of_is_expected_back(resource: Anything | None) -> None:
+    async with running() as scene:
+        top = await scene.workload(resource, "top", labels=A) if resource else None
+        for shard in "xyz":
+            labels = A | {"shard": shard}
+            await scene.pods(f"{shard}-0", f"{shard}-1", owner=top, labels=labels)
+        await scene.budget(maxUnavailable=1, podGroupPolicy=SHARDS)
+        await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 3)
+        for name in ("x-0", "x-1"):
+            assert await scene.delete(name) == 200
+            await scene.finish(name)
+        await scene.settle()
+        assert scene.numbers() == (0, 2, 2, 3)
+        assert await scene.delete("y-0") == 429
+        await scene.settle(GONE_FOR.total_seconds())
+        assert scene.numbers() == (1, 2, 1, 2)
+        assert await scene.delete("y-0") == 200
+
+
+@simulated
+async def test_groups_that_are_being_created_are_held_pod_by_pod() -> None:
+    async with running() as scene:
+        tops = {
+            shard: await scene.workload(STATEFUL_SET, shard, 2, labels=A | {"shard": shard})
+            for shard in "xy"
+        }
+        await scene.budget(podGroupPolicy=SHARDS)
+        await scene.settle()
+        await scene.pod("x-0", owner=tops["x"], labels=A | {"shard": "x"})
+        await scene.settle()
+        assert scene.numbers() == (0, 1, 3, 4)
+        assert scene.condition("MinReadyReplicasUnreachable") == ""
+        assert await scene.delete("x-0") == 429
+        await scene.pod("x-1", owner=tops["x"], labels=A | {"shard": "x"})
+        await scene.pod("y-0", owner=tops["y"], labels=A | {"shard": "y"})
+        await scene.settle()
+        # Now that one group has its pods, groups count: y is not available yet.
+        assert scene.numbers() == (0, 1, 1, 2)
+        assert await scene.delete("x-0") == 429
+        assert await scene.delete("y-0") == 200
+
+
 @simulated
 async def test_the_scale_of_a_custom_kind_may_be_in_groups() -> None:
     """A need that no group reaches: pods are held, and three groups are not three pods."""

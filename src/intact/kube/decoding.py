@@ -1,7 +1,8 @@
 """Bytes of the API straight into views: single objects, pages of lists, watch events.
 
 One object that does not fit its view (a field of another type in a vendor's CRD) must not hide all
-others: it is ignored, as if it were not there, logged, and counted in `undecodable`.
+others. It is logged and counted in `undecodable`. What can be read of it counts, if its resource
+says how to salvage it; otherwise it is ignored, as if it were not there.
 """
 
 import logging
@@ -88,6 +89,10 @@ class Decoders(Generic[T]):
     def one(self, body: bytes) -> T:
         try:
             return self._one.decode(body)
+        except msgspec.ValidationError as error:
+            if self._resource.salvage is not None:
+                return self._salvaged(body, error)
+            raise self._unreadable("an object", body, error) from error
         except msgspec.DecodeError as error:
             raise self._unreadable("an object", body, error) from error
 
@@ -132,16 +137,27 @@ class Decoders(Generic[T]):
         try:
             return self._one.decode(raw)
         except msgspec.ValidationError as error:
-            self.undecodable += 1
-            meta = _meta(raw)
-            log.warning(
-                "%s %s/%s does not have the expected shape and is ignored: %s",
-                self._resource.full_name,
-                meta.namespace,
-                meta.name,
-                error,
-            )
+            if self._resource.salvage is not None:
+                return self._salvaged(bytes(raw), error)
+            self._log(raw, "is ignored", error)
             return None
+
+    def _salvaged(self, body: bytes, error: msgspec.ValidationError) -> T:
+        assert self._resource.salvage is not None
+        self._log(msgspec.Raw(body), "is read as far as possible", error)
+        return self._resource.salvage(body)
+
+    def _log(self, raw: msgspec.Raw, what: str, error: msgspec.ValidationError) -> None:
+        self.undecodable += 1
+        meta = _meta(raw)
+        log.warning(
+            "%s %s/%s does not have the expected shape and %s: %s",
+            self._resource.full_name,
+            meta.namespace,
+            meta.name,
+            what,
+            error,
+        )
 
     def _unreadable(self, what: str, body: bytes, error: Exception) -> Undecodable:
         start = body[:80].decode("utf-8", "replace")

@@ -1,6 +1,7 @@
 """The kinds of objects that the API serves: where they are, and as what they are read."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -10,7 +11,7 @@ from intact.model.lease import Lease
 from intact.model.namespace import Namespace
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
-from intact.model.pub import PodUnavailableBudget
+from intact.model.pub import PodUnavailableBudget, salvage
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
 from intact.model.workload import StatefulSet, Workload
 
@@ -28,6 +29,9 @@ class Resource(Generic[T]):
     plural: str
     kind: str
     namespaced: bool = True
+    salvage: Callable[[bytes], T] | None = None
+    """Reads what can be read of an object that does not have the shape of the type. Without it,
+    such an object is ignored."""
 
     @property
     def api_version(self) -> str:
@@ -81,6 +85,7 @@ PUBS = Resource(
     "v1alpha1",
     "podunavailablebudgets",
     "PodUnavailableBudget",
+    salvage=salvage,
 )
 RBGS = Resource(
     RoleBasedGroup, "workloads.x-k8s.io", "v1alpha1", "rolebasedgroups", "RoleBasedGroup"

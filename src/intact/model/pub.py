@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from intact.model.amounts import IntOrPercent
-from intact.model.base import View
+from intact.model.base import View, read_leniently
 from intact.model.meta import Condition, LabelSelector, ObjectMeta
 
 
@@ -166,3 +166,27 @@ class PodUnavailableBudget(View):
     metadata: ObjectMeta
     spec: PubSpec = PubSpec()
     status: PubStatus = PubStatus()
+    problems: list[str] = msgspec.field(default=[], name="intact.dev/problems")
+    """What could not be read of the metadata and the spec. Nothing that is stored has this field,
+    nor the next one: `salvage` sets them."""
+    damages: list[str] = msgspec.field(default=[], name="intact.dev/damages")
+    """What could not be read of the status."""
+
+
+_SHOWN = frozenset({"disruptedPods", "unavailablePods", "conditions"})
+"""Fields of the status on which nothing is decided."""
+
+
+def salvage(raw: bytes | msgspec.Raw) -> PodUnavailableBudget:
+    """A budget that is stored in another shape than the one that Intact writes: everything of it
+    that can be read, and what cannot. It must hold its pods, and not vanish."""
+    found = msgspec.json.decode(raw)
+    meta, problems = read_leniently(ObjectMeta, found.get("metadata"), "metadata")
+    spec, more = read_leniently(PubSpec, found.get("spec"), "spec")
+    status, damages = read_leniently(PubStatus, found.get("status"), "status")
+    if any(each.partition(":")[0].removeprefix("status.") not in _SHOWN for each in damages):
+        # The gate allows nothing before the next recount has replaced what cannot be read.
+        status = msgspec.structs.replace(status, observed_generation=0)
+    return PodUnavailableBudget(
+        metadata=meta, spec=spec, status=status, problems=problems + more, damages=damages
+    )

@@ -17,7 +17,7 @@ from intact.kube.decoding import (
     decoders,
 )
 from intact.kube.errors import Forbidden, Gone, Undecodable
-from intact.kube.resources import PODS
+from intact.kube.resources import PODS, PUBS
 from intact.model.pod import Pod
 from tests.support import objects
 
@@ -140,3 +140,18 @@ def test_a_single_object_of_a_wrong_shape_is_said_to_be(pods: Decoders[Pod]) -> 
 
 def test_the_decoders_of_a_resource_are_made_once() -> None:
     assert decoders(PODS) is decoders(PODS)
+
+
+def test_a_budget_of_a_wrong_shape_is_read_as_far_as_possible(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pubs = Decoders(PUBS)
+    wrong = pod("b") | {"spec": {"maxUnavailable": 1.5}, "status": {"disruptedPods": {"x": 5}}}
+    found = [pubs.one(msgspec.json.encode(wrong)), *pubs.page(page([wrong])).items]
+    found += [pubs.event(event(MODIFIED, wrong)).object or found[0]]
+    for budget in found:
+        assert budget.metadata.name == "b"
+        assert [each.partition(":")[0] for each in budget.problems] == ["spec.maxUnavailable"]
+        assert [each.partition(":")[0] for each in budget.damages] == ["status.disruptedPods"]
+    assert pubs.undecodable == 3
+    assert "is read as far as possible" in caplog.text

@@ -1,5 +1,6 @@
 """The conditions of a PodUnavailableBudget."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from intact.budget.enforcement import Enforcement
@@ -8,9 +9,12 @@ from intact.model.meta import Condition
 from intact.model.pub import TargetReference
 
 WORKING = "Working"
+UNREADABLE = "Unreadable"
+"""A reason of Working, and of an event."""
 GROUP_LABELS_MISSING = "GroupLabelsMissing"
 MIN_READY_UNREACHABLE = "MinReadyReplicasUnreachable"
 TOTAL_UNKNOWN = "TotalUnknown"
+OVERLAPPING = "Overlapping"
 NEVER_ALLOWS = "NeverAllows"
 KEYS_WITHOUT_EFFECT = "KeysWithoutEffect"
 
@@ -23,6 +27,7 @@ OURS = frozenset(
         GROUP_LABELS_MISSING,
         MIN_READY_UNREACHABLE,
         TOTAL_UNKNOWN,
+        OVERLAPPING,
         NEVER_ALLOWS,
         KEYS_WITHOUT_EFFECT,
     }
@@ -88,6 +93,12 @@ def working(
     return Condition(type=WORKING, status="True", reason="Gated", message=message)
 
 
+def unreadable(problem: str) -> Condition:
+    """Of a budget that cannot be worked on."""
+    message = f"the budget holds its pods and allows nothing, because it cannot be read: {problem}"
+    return Condition(type=WORKING, status="False", reason=UNREADABLE, message=message)
+
+
 def group_labels_missing(names: list[str], key: str) -> Condition:
     message = f"each pod without the label {key} counts as a unit of its own: {listed(names)}"
     return Condition(
@@ -141,3 +152,11 @@ def keys_without_effect(problems: list[str]) -> Condition:
 
 _MOST_KEYS = 20
 """The message of a condition is limited."""
+
+
+def overlapping(names: Iterable[str]) -> Condition:
+    message = (
+        f"these budgets cover the same pods: {listed(sorted(names))}; each of them must allow a "
+        "disruption. Keep one of them"
+    )
+    return Condition(type=OVERLAPPING, status="True", reason="SamePods", message=message)

@@ -51,6 +51,7 @@ from intact.budget.pub.settings import (
     read_settings,
     rules_of,
 )
+from intact.budget.pub.unreadable import problem_of
 from intact.model.listing import listed
 from intact.model.pub import (
     UNREADABLE,
@@ -78,6 +79,7 @@ class Reason(StrEnum):
     NOT_PROCESSED = "NotProcessed"
     LIVE_COUNT = "LiveCount"
     UNWRITABLE = "BudgetNotWritable"
+    UNREADABLE = "BudgetUnreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,8 @@ def decide(
     status = budget.status
     if pod.ended:
         return Decision(True, Reason.NOT_AVAILABLE)
-    if not _is_processed(budget):
-        return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
+    if denial := _not_decidable(budget):
+        return denial
     if record := status.ledger.pods.get(pod.uid):
         return _decide_again(budget, pod, record, operation, now)
     if not status.ledger.reached:  # no group has as many pods as it needs: each pod is a unit
@@ -216,6 +218,15 @@ def _free_in_group(
     return None
 
 
+def _not_decidable(budget: PodUnavailableBudget) -> Decision | None:
+    """The denial of everything, if the budget cannot be read or is not processed yet."""
+    if problem := problem_of(budget):
+        return Decision(False, Reason.UNREADABLE, _unreadable(budget, problem))
+    if not _is_processed(budget):
+        return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
+    return None
+
+
 def _is_processed(budget: PodUnavailableBudget) -> bool:
     """Whether the last recount was for the present spec and settings."""
     status = budget.status
@@ -296,6 +307,13 @@ def _record(pod: Subject, operation: Operation, now: datetime) -> LedgerRecord:
         resource_version=pod.resource_version,
         group=pod.group,
         containers=pod.containers,
+    )
+
+
+def _unreadable(budget: PodUnavailableBudget, problem: str) -> str:
+    return (
+        f"The budget {budget.metadata.name} cannot be read, so its pods stay: {problem}. Correct "
+        "the budget, or delete it."
     )
 
 

@@ -19,7 +19,8 @@ from intact.budget.pub.counts import Counts
 from intact.budget.pub.kept_pods import keep
 from intact.budget.pub.ledger import Operation, expires_at, is_expired, with_shown_pods
 from intact.budget.pub.settings import read_settings, rules_of
-from intact.model.amounts import MOST_REPLICAS, desired_available
+from intact.budget.pub.unreadable import problem_of
+from intact.model.amounts import MOST_REPLICAS, check_amount, desired_available
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
 from intact.model.pub import (
@@ -193,7 +194,7 @@ def recount(
             let_go=[name for name in budget.status.ledger.let_go if name in unavailable],
             surplus=dict(counts.surplus),
         )
-    if expectation.problem:
+    if expectation.problem or problem_of(budget):
         status = msgspec.structs.replace(status, unavailable_allowed=status.ledger.idle)
     status = msgspec.structs.replace(status, observed_generation=budget.metadata.generation)
     ledger = msgspec.structs.replace(ledger, idle=status.ledger.idle)
@@ -281,6 +282,9 @@ def desired_of(spec: PubSpec, total: int, *, pods_per_unit: int | None = None) -
     """
     if not total:
         return 0
+    amounts = (spec.max_unavailable, spec.min_available)
+    if any(amount is not None and check_amount(amount) for amount in amounts):
+        return total  # a budget that cannot be read holds all
     both = spec.pod_group_policy is not None
     least = spec.min_available
     if isinstance(least, int) and pods_per_unit is not None:

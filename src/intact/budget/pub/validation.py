@@ -62,6 +62,9 @@ def validate(
 
 def _errors(pub: PodUnavailableBudget) -> list[FieldError]:
     spec = pub.spec
+    if pub.problems:
+        read = (problem.partition(": ") for problem in pub.problems)
+        return [FieldError(path, None, message) for path, _, message in read]
     return [
         *_covered(spec),
         *_amounts(spec),
@@ -232,7 +235,8 @@ def _overlap(pub: PodUnavailableBudget, others: Iterable[PodUnavailableBudget]) 
     found = []
     for other in others:
         name = other.metadata.name
-        if name == pub.metadata.name:
+        # A budget that is being deleted makes way.
+        if name == pub.metadata.name or other.metadata.deletion_timestamp is not None:
             continue
         theirs = _usable_selector(other.spec)
         if workload is not None and workload == _workload(other.spec):

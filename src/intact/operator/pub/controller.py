@@ -75,7 +75,8 @@ class PubController:
             observe,
         )
         targets = Targets(client, self.workloads)
-        self.validation = PubValidation(self.budgets.store, targets, self.index.largest_group)
+        largest = self.index.largest_group
+        self.validation = PubValidation(client, self.budgets.store, targets, largest)
         self.recounts: Queue[Key] = Queue("pub", rng=self._rng)
         self.gatings: Queue[str] = Queue("gating", rng=self._rng)
         self.gating = GatedNamespaces(

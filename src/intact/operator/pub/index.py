@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from intact.budget.pub.availability import is_available
 from intact.budget.pub.counts import Counts, Member
 from intact.budget.pub.settings import PubSettings, read_settings
+from intact.budget.pub.unreadable import covers_everything
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
-from intact.model.meta import OwnerReference, api_group
+from intact.model.meta import LabelSelector, OwnerReference, api_group
 from intact.model.pod import Pod
 from intact.model.pod_state import Owned, controller_of, is_finished, is_gone, is_terminating
 from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
@@ -45,6 +46,8 @@ class PubEntry(BudgetEntry[PodUnavailableBudget]):
     """Held while this process decides and stores: its gate and its recount need not collide."""
     turn: Turn = field(default_factory=Turn)
     """Among the processes that write to the budget."""
+    overlapping: dict[str, None] = field(default_factory=dict)
+    """Names of budgets that cover the same pods."""
     settings: PubSettings = field(init=False)
     group_key: str | None = field(init=False)
     """The label by whose values it counts groups; None if it counts pods. As long as it stays, so
@@ -271,15 +274,34 @@ class PubIndex(Membership[PubEntry]):
             entry.counts.set_ledger(entry.budget.status.ledger.pods)
         else:
             if old is not None:
+                self._part(key_of(old))
                 self.remove(key_of(old))
             if new is not None:
                 self._adopt(new)
+                if not covers_everything(new):
+                    self._meet(key_of(new))
         self.on_dirty(key_of(new or old))  # type: ignore[arg-type]
+
+    def _meet(self, key: Key) -> None:
+        """Note which budgets cover the same pods as a new one. They were created at once, or while
+        Intact's webhook was away: otherwise it would have refused one."""
+        entry = self.entries[key]
+        for other in self.overlapping(key):
+            entry.overlapping[other[1]] = None
+            self.entries[other].overlapping[key[1]] = None
+            self.on_dirty(other)
+
+    def _part(self, key: Key) -> None:
+        for name in self.entries[key].overlapping:
+            self.entries[key[0], name].overlapping.pop(key[1], None)
+            self.on_dirty((key[0], name))
 
     def _adopt(self, budget: PodUnavailableBudget) -> None:
         entry = PubEntry(budget, Counts(need_of(budget.spec)))
         entry.counts.set_ledger(budget.status.ledger.pods)
-        if budget.spec.target_ref is not None:
+        if covers_everything(budget):
+            self._adopt_selector(entry, Selector(LabelSelector()))
+        elif budget.spec.target_ref is not None:
             self._adopt_target(entry, budget.spec.target_ref)
         elif selector := selector_of(budget.spec):
             self._adopt_selector(entry, selector)
@@ -382,7 +404,11 @@ def need_of(spec: PubSpec) -> int | None:
 
 
 def _same_rules(old: PodUnavailableBudget, new: PodUnavailableBudget) -> bool:
-    return old.metadata.uid == new.metadata.uid and old.spec == new.spec
+    return (old.metadata.uid, old.spec, old.problems) == (
+        new.metadata.uid,
+        new.spec,
+        new.problems,
+    )
 
 
 def _same_workload(old: Workload, new: Workload) -> bool:

@@ -30,6 +30,7 @@ from intact.budget.pub.recount import (
     unseen,
 )
 from intact.budget.pub.settings import rules_of
+from intact.budget.pub.unreadable import problem_of
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, NotFound
 from intact.kube.events import EventRecorder, reference_to
@@ -198,11 +199,13 @@ class Recounter:
             self._queue.add_after(entry.key, _LOOK_AGAIN)
         if expectation.problem or (absence is not None and absence.status == "False"):
             self._queue.add_after(entry.key, _ASK_AGAIN)
-        if (repaired.problems or _differs(budget.status, status)) and self._leads():
+        damaged = repaired.problems or budget.damages
+        if (damaged or _differs(budget.status, status)) and self._leads():
             await self._commits.store_with(entry, budget, status)
             self.writes += 1
             self._report_unreachable(budget, status)
-            self._report_repaired(budget, repaired.problems)
+            self._report_unreadable(budget, wanted)
+            self._report_repaired(budget, [*repaired.problems, *budget.damages])
         for record in stayed.values():
             if record.operation != Operation.UPDATE:
                 self._report_not_deleted(budget, record.name)
@@ -234,6 +237,8 @@ class Recounter:
         self, entry: PubEntry, counted: Recount, problem: str, absence: Absence | None
     ) -> list[Condition]:
         gated, budget = self._is_gated(entry.key[0]), entry.budget
+        if unreadable := problem_of(budget):
+            return [conditions.unreadable(unreadable)]
         key, counts = entry.group_key, entry.counts
         one_by_one = bool(counts.groups) and not counted.status.ledger.reached
         found = [
@@ -256,6 +261,8 @@ class Recounter:
                 found.append(conditions.some_groups_too_small(counts.need, sorted(small)))
         if problem:
             found.append(conditions.total_unknown(problem))
+        if entry.overlapping:
+            found.append(conditions.overlapping(entry.overlapping))
         total = counted.status.total_replicas
         if why := never_allows(budget.spec, None if problem or one_by_one else total):
             found.append(conditions.never_allows(why))
@@ -278,6 +285,17 @@ class Recounter:
             log.warning("budget %s/%s: %s", *key_of(budget), text)
             reference = reference_to(PUBS, budget.metadata)
             self._events.record(reference, "Warning", "LedgerRepaired", text)
+
+    def _report_unreadable(self, budget: PodUnavailableBudget, now: list[Condition]) -> None:
+        """Once, when it is found."""
+        for condition in now:
+            known = any(
+                (one.reason, one.message) == (condition.reason, condition.message)
+                for one in budget.status.conditions
+            )
+            if condition.reason == conditions.UNREADABLE and not known:
+                reference = reference_to(PUBS, budget.metadata)
+                self._events.record(reference, "Warning", condition.reason, condition.message)
 
     def _report_not_deleted(self, budget: PodUnavailableBudget, name: str) -> None:
         meta = budget.metadata

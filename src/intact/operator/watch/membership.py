@@ -120,6 +120,22 @@ class Membership(Generic[E]):
         index = self._selectors.get(namespace)
         return tuple(index.selecting(labels)) if index else ()
 
+    def overlapping(self, key: Key) -> list[Key]:
+        """The budgets that cover the same pods: by the same workload, or by selectors of which one
+        selects what the other selects."""
+        covers = self._covers[key]
+        if isinstance(covers, Target):
+            found: Iterable[Key] = self._targets[key[0]][covers]
+        elif covers is not None:
+            found = [
+                other
+                for other in self._namespaces[key[0]]
+                if isinstance(theirs := self._covers[other], Selector) and covers.overlaps(theirs)
+            ]
+        else:
+            found = ()
+        return [other for other in found if other != key]
+
     def covering(self, pod: Pod, chain: Chain | None = None) -> list[E]:
         """The budgets that cover a pod with these owners, as it is now."""
         return [self.entries[key] for key in self._keys(pod, chain)]

@@ -50,7 +50,10 @@ def budget(
     current = desired + allowed
     return PodUnavailableBudget(
         metadata=ObjectMeta(name="web", generation=generation),
-        spec=PubSpec(pod_group_policy=PodGroupPolicy(group_label_key="g") if groups else None),
+        spec=PubSpec(
+            max_unavailable=total - desired,
+            pod_group_policy=PodGroupPolicy(group_label_key="g") if groups else None,
+        ),
         status=PubStatus(
             observed_generation=observed,
             unavailable_allowed=allowed,

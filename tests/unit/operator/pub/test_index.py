@@ -234,14 +234,38 @@ async def test_pods_that_are_finished_do_not_count() -> None:
 
 
 @simulated
-async def test_a_selector_that_cannot_be_read_selects_nothing() -> None:
+async def test_a_selector_that_cannot_be_read_holds_every_pod_of_its_namespace() -> None:
     async with running() as scene:
         await scene.pods("p0", labels=A)
+        await scene.pods("p1", labels={"other": "x"})
         wrong = {"matchExpressions": [{"key": "app", "operator": "Is", "values": ["a"]}]}
         await scene.make(BUDGETS, "b", spec={"selector": wrong, "maxUnavailable": 0})
         await scene.settle()
-        assert scene.numbers() == (0, 0, 0, 0)
+        assert scene.numbers() == (0, 2, 2, 2)
+        assert scene.condition("Working") == "False"
+        assert [await scene.delete("p0"), await scene.evict("p1")] == [429, 429]
+        await scene.client.delete(BUDGETS, "b", NS)
+        await scene.settle()
         assert await scene.delete("p0") == 200
+
+
+@simulated
+async def test_budgets_for_the_same_pods_name_each_other() -> None:
+    async with running() as scene:
+        await scene.pods("p0", labels=A)
+        for name, labels in (("b", A), ("wide", A), ("apart", {"app": "other"})):
+            await scene.budget(name, select=labels)
+        await scene.settle()
+        assert [scene.condition("Overlapping", name) for name in ("b", "wide", "apart")] == [
+            "True",
+            "True",
+            "",
+        ]
+        [found] = [one for one in scene.status().conditions if one.type == "Overlapping"]
+        assert "these budgets cover the same pods: wide;" in found.message
+        await scene.client.delete(BUDGETS, "wide", NS)
+        await scene.settle()
+        assert scene.condition("Overlapping") == ""
 
 
 @simulated

@@ -3,13 +3,15 @@
 import msgspec
 
 from intact.kube.client import Client
+from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.admission import AdmissionResponse
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.pub.targets import Targets
 from intact.operator.pub.validation import PubValidation
 from intact.operator.watch.owners import Workloads
-from intact.sandbox import MemoryApi
+from intact.sandbox import Kind, MemoryApi
+from tests.support.objects import NAMESPACES
 from tests.support.pub_cases import SELECTOR, Json, amount, budget
 from tests.unit.kube.simulated import simulated
 
@@ -20,8 +22,6 @@ async def admit(
     """The answer, while the namespace has these budgets already, and groups of at most so many
     pods."""
     store: Store[PodUnavailableBudget] = Store({"namespace": lambda pub: [pub.metadata.namespace]})
-    for other in others:
-        store.put(msgspec.convert(other, PodUnavailableBudget))
     request = {
         "uid": "u",
         "operation": "UPDATE" if old else "CREATE",
@@ -31,12 +31,21 @@ async def admit(
         "oldObject": old,
     }
     api = MemoryApi()
+    api.register(KIND)
     client = Client(api)
+    for namespace in ("ns", "elsewhere"):
+        await client.create(NAMESPACES, {"metadata": {"name": namespace}})
+    for other in others:
+        name, namespace = other["metadata"]["name"], other["metadata"]["namespace"]
+        await client.create(PUBS, other | {"metadata": {"name": name}}, namespace)
     watches = Workloads(client, Store())
     validation = PubValidation(
-        store, Targets(client, watches), lambda _budget, _namespace: largest_group
+        client, store, Targets(client, watches), lambda _budget, _namespace: largest_group
     )
     return await validation.review(msgspec.Raw(msgspec.json.encode(request)))
+
+
+KIND = Kind(PUBS.group, PUBS.version, PUBS.plural, PUBS.kind, status=True)
 
 
 @simulated
@@ -111,3 +120,19 @@ async def test_a_need_that_no_group_reaches_is_a_warning_with_both_numbers() -> 
     for largest in (0, 8):
         assert not (await admit(new, largest_group=largest)).warnings
     assert not (await admit(budget(amount(1)), largest_group=4)).warnings
+
+
+@simulated
+async def test_a_budget_of_a_wrong_shape_is_refused_with_its_field() -> None:
+    answer = await admit(budget(amount(1) | {"podGroupPolicy": {"groupLabelKey": 5}}))
+    assert answer.status is not None
+    assert answer.status.code == 422
+    assert "spec.podGroupPolicy: Expected `str`" in answer.status.message
+
+
+@simulated
+async def test_a_budget_that_cannot_be_read_can_be_corrected_and_annotated() -> None:
+    broken = budget(amount(1) | {"maxUnavailable": 1.5})
+    assert (await admit(budget(amount(1)), old=broken)).allowed
+    note = broken | {"metadata": broken["metadata"] | {"annotations": {"note": "x"}}}
+    assert (await admit(note, old=broken)).allowed

@@ -11,6 +11,7 @@ import pytest
 
 from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
+from intact.operator.webhook import denials
 from intact.operator.webhook.denials import EVERY
 from intact.operator.webhook.responses import DISRUPTION_BUDGET
 from intact.sandbox import Moment, Rule
@@ -85,7 +86,7 @@ class TestDenial:
     ) -> None:
         async with running() as scene:
             await three(scene, maxUnavailable=0)
-            with caplog.at_level(logging.INFO, "intact.operator.webhook.denials"):
+            with caplog.at_level(logging.INFO, denials.__name__):
                 assert [await scene.delete("p-0") for _ in range(3)] == [429] * 3
                 await asyncio.sleep(EVERY + 1)
             await scene.settle()
@@ -95,7 +96,9 @@ class TestDenial:
                 "PodUnavailableBudget": 3,
             }
             assert all("the budget b requires 3" in one["message"] for one in events)
-            first, repeats = [record.getMessage() for record in caplog.records]
+            first, repeats = [
+                record.getMessage() for record in caplog.records if record.name == denials.__name__
+            ]
             assert "requested by alice" in first
             assert repeats.endswith("(and 2 more times in the last minute)")
 

@@ -32,7 +32,7 @@ from intact.budget.pub.recount import (
 from intact.budget.pub.settings import rules_of
 from intact.budget.pub.unreadable import problem_of
 from intact.kube.client import Client
-from intact.kube.errors import Conflict, NotFound
+from intact.kube.errors import Conflict, Invalid, NotFound
 from intact.kube.events import EventRecorder, reference_to
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
@@ -92,6 +92,8 @@ class Recounter:
         """`is_doubtful` says whether the stores may show what never was."""
         self.writes = 0
         self.conflicts = 0
+        self._unreadable: dict[Key, str] = {}
+        """The budgets that were reported, and why."""
         self._client = client
         self._index = index
         self._commits = commits
@@ -200,15 +202,26 @@ class Recounter:
         if expectation.problem or (absence is not None and absence.status == "False"):
             self._queue.add_after(entry.key, _ASK_AGAIN)
         damaged = repaired.problems or budget.damages
+        self._report_unreadable(budget)
         if (damaged or _differs(budget.status, status)) and self._leads():
-            await self._commits.store_with(entry, budget, status)
-            self.writes += 1
+            await self._store(entry, budget, status)
             self._report_unreachable(budget, status)
-            self._report_unreadable(budget, wanted)
             self._report_repaired(budget, [*repaired.problems, *budget.damages])
         for record in stayed.values():
             if record.operation != Operation.UPDATE:
                 self._report_not_deleted(budget, record.name)
+
+    async def _store(
+        self, entry: PubEntry, budget: PodUnavailableBudget, status: PubStatus
+    ) -> None:
+        try:
+            await self._commits.store_with(entry, budget, status)
+        except Invalid:
+            # Beside a spec of wrong types the CRD refuses every status. The event has to do.
+            if not problem_of(budget):
+                raise
+        else:
+            self.writes += 1
 
     async def _read_overdue(self, entry: PubEntry) -> dict[str, str]:
         """The versions that overdue pods have at the API server. The store may be behind by more
@@ -286,16 +299,17 @@ class Recounter:
             reference = reference_to(PUBS, budget.metadata)
             self._events.record(reference, "Warning", "LedgerRepaired", text)
 
-    def _report_unreadable(self, budget: PodUnavailableBudget, now: list[Condition]) -> None:
-        """Once, when it is found."""
-        for condition in now:
-            known = any(
-                (one.reason, one.message) == (condition.reason, condition.message)
-                for one in budget.status.conditions
-            )
-            if condition.reason == conditions.UNREADABLE and not known:
-                reference = reference_to(PUBS, budget.metadata)
-                self._events.record(reference, "Warning", condition.reason, condition.message)
+    def _report_unreadable(self, budget: PodUnavailableBudget) -> None:
+        """Once for each problem."""
+        key, problem = key_of(budget), problem_of(budget)
+        if not problem:
+            self._unreadable.pop(key, None)
+        elif self._unreadable.get(key) != problem:
+            self._unreadable[key] = problem
+            said = conditions.unreadable(problem)
+            log.warning("budget %s/%s: %s", *key, said.message)
+            reference = reference_to(PUBS, budget.metadata)
+            self._events.record(reference, "Warning", said.reason, said.message)
 
     def _report_not_deleted(self, budget: PodUnavailableBudget, name: str) -> None:
         meta = budget.metadata

@@ -368,3 +368,27 @@ async def test_a_budget_whose_recount_fails_for_good_does_not_stop_others(
         assert await scene.delete("p-1") == 429, "the live count holds"
         assert scene.controller.recounts.retries > 3
         assert "pub ('ns', 'b'): a bug; retrying with backoff" in caplog.text
+
+
+@simulated
+async def test_a_budget_whose_status_cannot_be_stored_is_reported_once_and_holds() -> None:
+    async with running() as scene:
+        await three(scene)
+
+        async def refuse(_request: dict[str, Any]) -> dict[str, Any]:
+            return {"allowed": False, "status": {"code": 422, "reason": "Invalid"}}
+
+        rule = Rule(("podunavailablebudgets/status",), ("UPDATE",))
+        await scene.make(BUDGETS, "bad", spec={"selector": {"matchLabels": A}, "minAvailable": 1.5})
+        hook = scene.api.admit("schema", refuse, [rule])
+        await scene.settle(60)
+        [event] = await scene.events("Unreadable")
+        assert event["involvedObject"]["name"] == "bad"
+        assert "spec.minAvailable" in event["message"]
+        assert event["count"] == 1
+        assert await scene.delete("p-0") == 429
+        scene.api.withdraw(hook)
+        await scene.client.patch(BUDGETS, {"spec": {"minAvailable": 1}}, "bad", NS)
+        await scene.settle()
+        assert scene.condition("Working", "bad") == "True"
+        assert await scene.delete("p-0") == 200

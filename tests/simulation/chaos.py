@@ -59,11 +59,11 @@ async def restore_backups(world: World, cluster: Cluster, pause: float) -> None:
     rng = world.rng("backups")
     while True:
         await asyncio.sleep(rng.expovariate(1 / pause))
-        backup = world.api.snapshot()
+        backup, memory = world.api.snapshot(), world.truth.snapshot()
         world.trace.note(f"a backup is made at {backup.revision}")
         await asyncio.sleep(rng.choice((1, 5, 25)) * rng.random())
         world.trace.note(f"the backup is restored: from {world.api.revision} to {backup.revision}")
         world.trace.count("restores")
         world.api.restore(backup)
-        world.truth.restored()
+        world.truth.restored(memory)
         cluster.restored()

@@ -164,9 +164,8 @@ class Cluster:
 
     def restored(self) -> None:
         """The API has gone back to a backup, and the nodes run what it says."""
-        for uid, task in self._pods.items():
+        for task in self._pods.values():
             task.cancel()
-            self._world.truth.restarting.pop(uid, None)
         self._kubelets.clear()
         self._pods.clear()
         for found in self._world.api.objects("pods", NAMESPACE):

@@ -94,6 +94,19 @@ class TrueBudget:
         return ledger
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What `Truth` knows besides the API, as of a backup."""
+
+    pods: dict[str, TruePod]
+    failed: dict[str, tuple[int, TruePod]]
+    returned: dict[str, tuple[int, TruePod]]
+    available_since: dict[str, int]
+    departed: dict[str, list[str]]
+    successor_of: dict[str, str]
+    records: dict[str, dict[str, Recorded]]
+
+
 def image_id(image: str) -> str:
     return f"sha256:{image}"
 
@@ -162,21 +175,30 @@ class Truth:
         self._known: dict[str, None] = {}
         """The UIDs of all pods that there have ever been."""
 
-    def restored(self) -> None:
+    def snapshot(self) -> Memory:
+        """What is known at the moment of a backup."""
+        return Memory(
+            dict(self.pods),
+            dict(self._failed),
+            dict(self._returned),
+            dict(self._available_since),
+            {place: list(uids) for place, uids in self._departed.items()},
+            dict(self._successor_of),
+            {name: dict(budget.records or {}) for name, budget in self.budgets.items()},
+        )
+
+    def restored(self, memory: Memory) -> None:
         """The API has gone back to a backup: what has happened since has not happened."""
-        for gone in (
-            self.pods,
-            self._failed,
-            self._returned,
-            self._available_since,
-            self._departed,
-            self._successor_of,
-        ):
-            gone.clear()
-        for budget in self.budgets.values():
-            budget.obj = budget.records = None
-        self._revision = 0
-        self.observe()
+        self.pods = memory.pods
+        self._failed = memory.failed
+        self._returned = memory.returned
+        self._available_since = memory.available_since
+        self._departed = memory.departed
+        self._successor_of = memory.successor_of
+        for name, budget in self.budgets.items():
+            budget.obj, budget.records = None, memory.records[name]
+        self.restarting.clear()
+        self._revision = 0  # look at everything after this step
 
     def observe(self) -> None:
         """After every step."""

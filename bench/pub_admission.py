@@ -16,7 +16,8 @@ from bench.bars import Bar
 from bench.child import BenchError
 from bench.output import conclude, progress
 from bench.pub_setup import all_of, fill, gate_options, pod_name, protect, until_all, works
-from bench.table import Row, count, ratio, seconds
+from bench.table import Row, count, milliseconds, ratio, seconds
+from bench.usage import usage
 from devcluster.cluster import Cluster
 from devcluster.components import CONTROLLER_MANAGER, KWOK, SCHEDULER
 from devcluster.errors import DevclusterError
@@ -87,6 +88,8 @@ class Bench:
         self._gated = Deletes()
         self._free = Deletes()
         self._writes = Writes()
+        self._cpu = 0.0
+        """Seconds, of both replicas, until the counts have settled."""
 
     async def run(self, cluster: Cluster) -> None:
         ports = Ports()
@@ -155,6 +158,7 @@ class Bench:
         namespace: str,
     ) -> None:
         before = [_written(operators, name) for name in _WRITERS]
+        used = _cpu(operators)
         wanted = range(self._deletes)
         async with _versions(client, namespace) as versions:
             await _delete(transport, namespace, wanted, self._at_once, self._gated)
@@ -165,6 +169,7 @@ class Bench:
                     pub.status.current_available == self._deletes and not pub.status.ledger.pods
                 ),
             )
+        self._cpu += _cpu(operators) - used
         self._writes.stored += len(versions)
         commits, recounts = (
             _written(operators, name) - was for name, was in zip(_WRITERS, before, strict=True)
@@ -208,6 +213,7 @@ class Bench:
         print(
             f"\nstatus writes: {writes.stored} for {len(gated.codes)} admissions "
             f"({writes.commits:.0f} by the gates, {writes.recounts:.0f} by the recount)\n"
+            f"CPU of both replicas: {milliseconds(self._cpu / len(gated.codes))} an admission\n"
         )
         verdicts = [
             Bar("rate, compared with no webhook", gated.rate / free.rate, RATE_BAR, ratio, True),
@@ -260,6 +266,10 @@ async def _versions(client: Client, namespace: str) -> AsyncGenerator[set[str], 
 
 def _written(operators: Sequence[OperatorProcess], name: str) -> float:
     return sum(operator.metrics()[name] for operator in operators)
+
+
+def _cpu(operators: Sequence[OperatorProcess]) -> float:
+    return sum(usage(operator.process.pid).cpu for operator in operators)
 
 
 def whole_milliseconds(value: float) -> str:

@@ -105,8 +105,6 @@ class PdbStatusGate:
             # The API server itself refuses a conflict.
             return ALLOWED if is_late else patched(undone(request))
         names = evicted_names(old.status, new.status)
-        for name in names:
-            self._turns.end((request.namespace, request.name), name)
         if is_late and not (_is_new(old, new, names) and self._may_carry(old, names[0])):
             return ALLOWED  # the API server finds the conflict, waits, and asks again
         verdict = await self._decide(old, new, names)
@@ -114,6 +112,8 @@ class PdbStatusGate:
             return self._overruled(request, old, new, names, verdict, is_late=is_late)
         self._observe(old, verdict)
         if not verdict.allowed:
+            for name in names:
+                self._turns.end(key_of(old), name)
             self._tell(old, names, verdict)
             return denied(verdict.message)
         return patched(

@@ -2,8 +2,8 @@
 
 Each of them is a write to the budget. Those that run at once collide, and each collision costs the
 API server another round: fifty at once get through more slowly than one after the other. So the
-door lets the next one through when the last one has been decided. Nothing depends on it: who waits
-too long goes on anyway.
+door lets the next one through when the last one has been stored, or denied. Nothing depends on it:
+who waits too long goes on anyway.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from intact.kube.store import Key
 
-LONGEST_TURN = 0.3
+LONGEST_TURN = 0.5
 """Seconds after which the next one goes, whatever has become of the last."""
 LONGEST_WAIT = 8.0
 """Seconds: less than the API server waits for the door."""
@@ -52,7 +52,7 @@ class Turns:
         return True
 
     def end(self, budget: Key, pod: str) -> None:
-        """The eviction of this pod has been decided, or came to nothing."""
+        """The eviction of this pod has been stored, or denied."""
         line = self._lines.get(budget)
         if line is not None and line.turn_of == pod:
             self._next(budget, line)

@@ -44,7 +44,8 @@ async def test_numbers_that_no_one_can_hold_are_refused(ns: NamespaceUnderTest) 
     answer = await ns.ask("POST", path, budget(ONE, annotations=digits))
     assert answer.code == 422, answer
     assert "protect-total-replicas" in answer.message
-    await ns.budget(SELECTOR | {"minAvailable": MOST}, desired_available=0)
+    await ns.pods("a", labels=WEB)
+    await ns.budget(SELECTOR | {"minAvailable": MOST}, desired_available=MOST)
     for status in (
         {"disruptedPods": {"x": 5}},
         {"unavailablePods": {"x": "yesterday"}},

@@ -170,6 +170,8 @@ class Cluster:
         self._pods.clear()
         for found in self._world.api.objects("pods", NAMESPACE):
             self._start(found)
+        for event in self._controllers.values():
+            event.set()
 
     async def _run_pod(self, name: str, uid: str) -> None:
         event = self._kubelets[uid]

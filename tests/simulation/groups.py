@@ -172,6 +172,8 @@ class Course:
         async def review(request: Json) -> Json:
             await asyncio.sleep(self.rng.uniform(0, 0.1))
             asked = part(self.rng.choice(self.controllers))
+            if isinstance(asked, Door) and self.rng.random() < 0.1:
+                raise ConnectionRefusedError("nobody is at the door")
             answer = await asked.review(msgspec.Raw(msgspec.json.encode(request)))
             await asyncio.sleep(self.rng.uniform(0, 0.1))
             self.asked[type(asked)] += 1

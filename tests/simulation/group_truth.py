@@ -66,7 +66,8 @@ class GroupTruth:
         self._up_since: dict[str, int] = {}
         """When groups that were down came up again."""
         self._let_go: dict[str, None] = {}
-        """Groups that an eviction has broken, until a recount has seen them up again."""
+        """Groups that the budget could afford to let go, until a recount has found them up again.
+        Only the ledger says when: by its count, pods are gone that are about to go."""
         self._seen = 0
         self._recorded: dict[str, int] = {}
         """By name of each recorded pod: what had been seen when it was first recorded."""
@@ -108,9 +109,13 @@ class GroupTruth:
         self._recorded = {
             name: self._recorded.get(name, self._seen) for name in ledger.get("pods", {})
         }
-        for group in list(self._let_go):
-            if group not in self._down and self._up_since.get(group, 0) <= self._seen:
-                del self._let_go[group]
+        let_go = ledger.get("letGo", {}).keys()
+        for group in self._let_go.keys() - let_go:
+            del self._let_go[group]
+        for group in let_go - self._let_go.keys():
+            down = self.down(self._seen) | {group}
+            if len(self._groups) - len(down) >= self._desired:
+                self._let_go[group] = None
 
     def _look_at_pods(self) -> list[tuple[str, str]]:
         """The ready pods that were just evicted: names and groups."""
@@ -146,9 +151,8 @@ class GroupTruth:
         left = len(self._groups) - len(down)
         was_down = self._was_down(group, known)
         if self._reachable and left >= self._desired:
-            if not was_down:
-                self._let_go[group] = None
-        elif self._reachable and was_down and (self._always_allow or group in self._let_go):
+            return
+        if self._reachable and was_down and (self._always_allow or group in self._let_go):
             self.taken_while_down += 1
         else:
             raise TooManyDown(

@@ -70,9 +70,14 @@ class DeleteOptions(View):
     preconditions: Preconditions | None = None
 
 
+class EvictionMeta(View):
+    annotations: dict[str, str] | None = None
+
+
 class Eviction(View):
     """Eviction, of policy/v1: what its admission needs of it."""
 
+    metadata: EvictionMeta = EvictionMeta()
     delete_options: DeleteOptions | None = None
 
     @property

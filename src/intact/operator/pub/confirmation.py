@@ -39,3 +39,11 @@ class Confirmation:
         except NotFound:
             return None
         return found if found.metadata.uid == uid else None
+
+    async def exists(self, namespace: str, name: str) -> bool:
+        """Whether the API has a pod of this name now."""
+        try:
+            await self._client.get(PODS, name, namespace)
+        except NotFound:
+            return False
+        return True

@@ -25,6 +25,7 @@ from intact.kube.store import Store
 from intact.model.admission import (
     AdmissionRequest,
     AdmissionResponse,
+    Eviction,
     read_eviction,
     read_request,
 )
@@ -36,6 +37,7 @@ from intact.operator.pub.commits import Commits
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.pub.native_budgets import NativeBudgets
+from intact.operator.pub.pin import PINNED
 from intact.operator.pub.status import settings_now
 from intact.operator.watch.owners import Chain, Unwanted, Workloads
 from intact.operator.webhook import probe
@@ -138,10 +140,9 @@ class Gate:
                 "mutating webhook: either another webhook removes it, or the API server does not "
                 "call that webhook yet."
             )
-        # Whoever asked for a pod that is not there gets the API server's own answer: it finds
-        # another UID, or no pod at all.
         pod = await self._confirmation.read(request.namespace, name, uid)
         if pod is None:
+            await self._expect_no_conflict(request, eviction)
             return ALLOWED
         dry_run = request.dry_run or eviction.is_dry_run
         answer = await self._answer(
@@ -150,9 +151,16 @@ class Gate:
         if not answer.allowed or _monotonic() < begun + _LONG:
             return answer
         if await self._confirmation.read(request.namespace, name, uid) is None:
-            # kubectl drain gives up at the conflict that the API server would answer with.
-            raise _Later(f"The pod {name} has been replaced meanwhile; try again.")
+            await self._expect_no_conflict(request, eviction)
         return answer
+
+    async def _expect_no_conflict(self, request: AdmissionRequest, eviction: Eviction) -> None:
+        """The API server finds another UID, or no pod at all, and says so. An evictor that has
+        named no UID does not expect a conflict: kubectl drain would give up."""
+        if PINNED in (eviction.metadata.annotations or ()) and await self._confirmation.exists(
+            request.namespace, request.name
+        ):
+            raise _Later(f"The pod {request.name} has been replaced meanwhile; try again.")
 
     def _is_ending(self, namespace: str) -> bool:
         known = self._namespaces.get("", namespace)

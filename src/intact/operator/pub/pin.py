@@ -11,10 +11,13 @@ import msgspec
 from intact.kube.client import Client
 from intact.kube.errors import KubeError, NotFound
 from intact.kube.resources import PODS
-from intact.model.admission import AdmissionResponse, read_eviction, read_request
+from intact.model.admission import AdmissionResponse, Eviction, read_eviction, read_request
 from intact.operator.webhook import probe
 from intact.operator.webhook.responses import ALLOWED, Operations, denied, patched
 
+PINNED = "intact.dev/pinned"
+"""The annotation of an eviction that this webhook has pinned. The evictor has named no UID, and so
+does not expect the conflict that another UID is."""
 NO_POD = "intact-no-such-pod"
 """The UID for an eviction of a pod that does not exist. A pod that comes meanwhile has another."""
 
@@ -39,12 +42,22 @@ class Pin:
             return denied(f"Intact cannot read the pod of this eviction: {error}")
         else:
             uid = pod.metadata.uid
-        options = eviction.delete_options
-        if options is None:
-            return patched(_put("/deleteOptions", {"preconditions": {"uid": uid}}))
-        if options.preconditions is None:
-            return patched(_put("/deleteOptions/preconditions", {"uid": uid}))
-        return patched(_put("/deleteOptions/preconditions/uid", uid))
+        return patched(_marked(eviction) + _pinned(eviction, uid))
+
+
+def _marked(eviction: Eviction) -> Operations:
+    if not eviction.metadata.annotations:
+        return _put("/metadata/annotations", {PINNED: "true"})
+    return _put(f"/metadata/annotations/{PINNED.replace('/', '~1')}", "true")
+
+
+def _pinned(eviction: Eviction, uid: str) -> Operations:
+    options = eviction.delete_options
+    if options is None:
+        return _put("/deleteOptions", {"preconditions": {"uid": uid}})
+    if options.preconditions is None:
+        return _put("/deleteOptions/preconditions", {"uid": uid})
+    return _put("/deleteOptions/preconditions/uid", uid)
 
 
 def _put(path: str, value: object) -> Operations:

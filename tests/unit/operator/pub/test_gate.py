@@ -11,6 +11,8 @@ import pytest
 
 from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
+from intact.kube.transport import Request
+from intact.operator.pub.pin import PINNED
 from intact.operator.webhook import denials
 from intact.operator.webhook.denials import EVERY
 from intact.operator.webhook.responses import DISRUPTION_BUDGET
@@ -899,6 +901,21 @@ class TestSlowEvictions:
             await replace(scene, "p-0")
             assert await eviction == 429
             assert scene.names() == {"p-0", "p-1", "p-2"}
+
+    @pytest.mark.parametrize(("annotations", "code"), [({PINNED: "true"}, 429), ({}, 409)])
+    @simulated
+    async def test_only_an_evictor_that_named_a_uid_meets_a_conflict(
+        self, annotations: dict[str, str], code: int
+    ) -> None:
+        async with running() as scene:
+            await three(scene)
+            body = {
+                "metadata": {"name": "p-0", "annotations": annotations},
+                "deleteOptions": {"preconditions": {"uid": "another"}},
+            }
+            path = f"/api/v1/namespaces/{NS}/pods/p-0/eviction"
+            answer = await scene.api.send(Request("POST", path, {}, msgspec.json.encode(body)))
+            assert answer.status == code
 
     @simulated
     async def test_an_eviction_that_lost_its_uid_is_denied(self) -> None:

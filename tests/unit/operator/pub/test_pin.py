@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from intact.operator.pub.pin import NO_POD
+from intact.operator.pub.pin import NO_POD, PINNED
 from intact.operator.webhook import probe
 from intact.sandbox import Moment
 from tests.support.objects import Json
@@ -21,13 +21,14 @@ async def pinned(scene: Scene, name: str, **options: Any) -> Json:
     assert answer["allowed"]
     if "patch" not in answer:
         return options
-    [operation] = msgspec.json.decode(base64.b64decode(answer["patch"]))
-    assert operation["op"] == "add"
-    *parents, last = operation["path"].strip("/").split("/")
-    place = options
-    for parent in parents:
-        place = place[parent]
-    place[last] = operation["value"]
+    options.setdefault("metadata", {})
+    for operation in msgspec.json.decode(base64.b64decode(answer["patch"])):
+        assert operation["op"] == "add"
+        *parents, last = operation["path"].strip("/").split("/")
+        place = options
+        for parent in parents:
+            place = place[parent]
+        place[last.replace("~1", "/")] = operation["value"]
     return options
 
 
@@ -47,6 +48,7 @@ async def test_the_uid_of_the_pod_is_put_in_and_nothing_else_changes(options: Js
         before = msgspec.json.decode(msgspec.json.encode(options))
         found = await pinned(scene, "p", **options)
         assert found["deleteOptions"]["preconditions"].pop("uid") == uid
+        assert found.pop("metadata")["annotations"].pop(PINNED) == "true"
         before.setdefault("deleteOptions", {}).setdefault("preconditions", {}).pop("uid", None)
         assert found == before
 

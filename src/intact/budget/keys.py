@@ -37,6 +37,7 @@ KEYS: Mapping[str, Use] = {
     "intact.dev/group-label-key": Use((PDB,)),
     "intact.dev/ledger": Use((PDB,)),
     "intact.dev/min-ready-replicas": Use((PDB,)),
+    "intact.dev/pinned": Use(("Eviction",)),
     "intact.dev/replicas": Use((PDB,)),
     "intact.dev/unhealthy-policy": Use((PUB,)),
     "kruise.io/pub-protect-operations": Use((PUB,)),

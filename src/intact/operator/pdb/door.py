@@ -22,7 +22,12 @@ from intact.kube.errors import KubeError
 from intact.kube.events import reference_to
 from intact.kube.resources import PDBS, PODS
 from intact.kube.store import Key, Store
-from intact.model.admission import AdmissionRequest, AdmissionResponse, read_request
+from intact.model.admission import (
+    AdmissionRequest,
+    AdmissionResponse,
+    read_eviction,
+    read_request,
+)
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
@@ -67,8 +72,7 @@ class Door:
         key = self._budget_of(pod)
         if key is None:
             return ALLOWED
-        options = _EVICTION.decode(request.object).delete_options
-        dry_run = request.dry_run or bool(options and options.dry_run)
+        dry_run = request.dry_run or read_eviction(request.object).is_dry_run
         found = await self._foresee(key, pod)
         if _is_denied(found):
             return self._answer(request, pod, found, dry_run=dry_run)
@@ -156,17 +160,6 @@ class Door:
 def _is_denied(found: tuple[PodDisruptionBudget, Verdict] | None) -> bool:
     """Whether the eviction ends at the door."""
     return found is not None and not found[1].allowed and is_enforced(found[0])
-
-
-class _DeleteOptions(msgspec.Struct, rename="camel"):
-    dry_run: list[str] | None = None
-
-
-class _Eviction(msgspec.Struct, rename="camel"):
-    delete_options: _DeleteOptions | None = None
-
-
-_EVICTION = msgspec.json.Decoder(_Eviction)
 
 
 def _selects(budget: PodDisruptionBudget, pod: Pod) -> bool:

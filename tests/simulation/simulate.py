@@ -183,7 +183,11 @@ class _Run:
         return ", ".join(waiting)
 
     def _is_settled(self) -> str:
-        down = [pod.name for pod in self._world.truth.pods.values() if not pod.available]
+        pods = self._world.truth.pods.values()
+        missing = sum(len(each.groups) for each in self._scenario.workloads) - len(pods)
+        if missing > 0:
+            return f"{missing} pods have no successor yet"
+        down = [pod.name for pod in pods if not pod.available]
         return f"not available: {down}" if down else "; ".join(self._world.truth.differences())
 
     async def _until(self, missing: Any, within: float, what: str) -> None:

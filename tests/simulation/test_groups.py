@@ -83,10 +83,10 @@ def _broken_groups_are_free(patch: pytest.MonkeyPatch) -> None:
 def _every_need_is_proven(patch: pytest.MonkeyPatch) -> None:
     """A group counts as broken, not as misconfigured, if it never had as many pods as it needs."""
 
-    def believing(*args: Any) -> Recounted:
+    def believing(*args: Any, **options: Any) -> Recounted:
         counts: GroupCounts = args[2]
         counts.reached |= counts.needs_of_all().keys()
-        return budget_recount.recount(*args)
+        return budget_recount.recount(*args, **options)
 
     patch.setattr(group_recount, "recount", believing)
 

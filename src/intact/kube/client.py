@@ -117,6 +117,26 @@ class Client:
         response = await self._once(Request("GET", path, query, timeout=_PRESENT_WITHIN))
         return decoders(anything).page(response.body).resource_version
 
+    async def get_at(
+        self,
+        version: str,
+        resource: Resource[T],
+        name: str,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+    ) -> T | None:
+        """The object as it was at this version; None if there was none, or none that is selected.
+        It is asked for once. Raises `Gone` if that is too long past."""
+        named = f"metadata.name={name}"
+        query = _selectors(labels, f"{fields},{named}" if fields else named)
+        query |= {"resourceVersion": version, "resourceVersionMatch": "Exact"}
+        path = resource.path(namespace)
+        response = await self._once(Request("GET", path, query, timeout=_PRESENT_WITHIN))
+        items = decoders(resource).page(response.body).items
+        return items[0] if items else None
+
     @asynccontextmanager
     async def watch(
         self,
@@ -205,9 +225,13 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
         field_manager: str = "",
+        field_validation: str = "",
     ) -> T:
-        """`force` takes over fields that another manager has applied; it is for APPLY only."""
+        """`force` takes over fields that another manager has applied; it is for APPLY only.
+        `field_validation` says what becomes of unknown fields: Ignore, Warn or Strict."""
         query = self._write_query(dry_run, field_manager)
+        if field_validation:
+            query["fieldValidation"] = field_validation
         if force:
             query["force"] = "true"
         path = resource.path(namespace, name, subresource)

@@ -1,9 +1,9 @@
 """The server's history of versions, as this process knows it.
 
-Versions only go up, unless the server is restored from a backup. Whoever finds a version below one
-that was known before it was asked for says so here. Then everything that follows the server begins
-anew: it may not find out by itself, since the server counts on and may have passed its version
-already.
+Versions only go up, unless the server is restored from a backup. A reader that finds a version
+below one that was known before it asked says so here. Then everything that follows the server
+begins anew: it may not find out by itself, since the server counts on and may have passed its
+version already.
 """
 
 from collections.abc import Callable

@@ -7,12 +7,13 @@ small request, and tells three cases apart:
 | the server | what happens |
 |---|---|
 | does not answer | it is asked again, with backoff; a dead connection ends like this |
-| has reached the last version seen | the watch is resumed: it broke, or there was nothing to bring |
+| has reached the last version seen | the watch is resumed, if the change that it brought last is part of the server's history |
 | is behind it | its database was restored from a backup: every reflector of this process lists again, and its store begins anew |
 
 A server that is behind would accept the watch and say nothing, not even bookmarks, until it has
-counted up to that version (seen). Everything is also listed again if the version is too old for the
-server (410); the store then works out what was deleted meanwhile.
+counted up to that version (seen). If it has counted past that version already, the object that
+changed last tells: it was something else then. Everything is also listed again if the version is
+too old for the server (410); the store then works out what was deleted meanwhile.
 """  # noqa: E501
 
 import asyncio
@@ -28,7 +29,7 @@ from intact.kube.resources import Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Store, key_of
 from intact.model.meta import Object
-from intact.model.versions import is_before
+from intact.model.versions import is_before, number_of
 
 T = TypeVar("T", bound=Object)
 log = logging.getLogger(__name__)
@@ -83,6 +84,9 @@ class Reflector(Generic[T]):
         self._reached = ""
         self._doubtful = False
         self._anew = False
+        self._last: tuple[T, bool] | None = None
+        """The object that changed last, and whether it is still there."""
+        self._is_silent = False
         self._failures = 0
         self._synced = asyncio.Event()
         self._tried = asyncio.Event()
@@ -164,6 +168,7 @@ class Reflector(Generic[T]):
                 await self._list()
             await self._watch()
         except Silent:
+            self._is_silent = True
             return
         except KubeError as failure:
             error = failure
@@ -192,8 +197,23 @@ class Reflector(Generic[T]):
             )
             self._version, self._anew = "", True
             self._client.history.went_back()
-        else:
-            self._doubtful = False
+            return
+        if not self._is_silent and not await self._leads_here():
+            self._version = ""  # the list shows what has gone back
+            return
+        self._doubtful = False
+
+    async def _leads_here(self) -> bool:
+        """Whether, in the server's history, the object that changed last was at the version of the
+        store what it is there."""
+        if self._last is None:
+            return True
+        obj, there = self._last
+        namespace, name = key_of(obj)
+        found = await self._client.get_at(
+            self._version, self.resource, name, namespace, labels=self._labels, fields=self._fields
+        )
+        return found == (obj if there else None)
 
     async def _list(self) -> None:
         objects: dict[tuple[str, str], T] = {}
@@ -210,6 +230,8 @@ class Reflector(Generic[T]):
             self._client.history.went_back()
         self._anew = False
         self._version = self._reached = version
+        newest = max(objects.values(), key=_version_of, default=None)
+        self._last = (newest, True) if newest is not None else None
         self._doubtful = False
         self._synced.set()
         self._tried.set()
@@ -227,6 +249,7 @@ class Reflector(Generic[T]):
         ) as events:
             self.error = None
             self.served = True
+            self._is_silent = False
             try:
                 async for event in events:
                     self._apply(event)
@@ -236,6 +259,8 @@ class Reflector(Generic[T]):
     def _apply(self, event: WatchEvent[T]) -> None:
         self.stats.events += 1
         obj = event.object
+        if obj is not None:
+            self._last = obj, event.type != DELETED
         if event.type == DELETED:
             self.store.remove(event.key if obj is None else key_of(obj))
         elif obj is not None:
@@ -262,3 +287,7 @@ class Reflector(Generic[T]):
         self.served = not isinstance(error, NotFound)
         self._tried.set()
         await asyncio.sleep(delay)
+
+
+def _version_of(obj: Object) -> int:
+    return number_of(obj.metadata.resource_version) or 0

@@ -313,6 +313,35 @@ async def test_a_server_that_was_restored_from_a_backup_is_listed_anew(
     assert scene.stats.lists == 2
 
 
+@pytest.mark.parametrize("lost", ["create", "change", "delete"])
+@simulated
+async def test_a_restored_server_that_has_counted_past_the_last_version_is_found_out(
+    lost: str,
+) -> None:
+    scene = Scene()
+    for name in ("a", "x"):
+        await scene.create(name)
+    await scene.synced()
+    backup = scene.api.snapshot()
+    match lost:
+        case "create":
+            await scene.create("lost")
+        case "change":
+            await scene.change("a", "lost")
+        case "delete":
+            await scene.delete("a")
+    await asyncio.sleep(1)
+    scene.api.restore(backup)
+    for name in "bcdef":
+        await scene.create(name)
+    assert int(scene.reflector.version) < scene.api.revision
+    await asyncio.sleep(1)
+    listed = (await scene.client.list(PODS)).items
+    assert {each.metadata.name: each for each in scene.store} == {
+        each.metadata.name: each for each in listed
+    }
+
+
 @simulated
 async def test_one_that_finds_that_the_server_has_gone_back_tells_all_others() -> None:
     """The server may have counted past the version of another one before that one asks."""

@@ -39,6 +39,7 @@ KEYS: Mapping[str, Use] = {
     "intact.dev/min-ready-replicas": Use((PDB,)),
     "intact.dev/pinned": Use(("Eviction",)),
     "intact.dev/replicas": Use((PDB,)),
+    "intact.dev/template-digest": Use(("PodTemplate",)),
     "intact.dev/unhealthy-policy": Use((PUB,)),
     "kruise.io/pub-protect-operations": Use((PUB,)),
     "pub.kruise.io/no-protect": Use(("Pod",)),

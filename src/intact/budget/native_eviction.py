@@ -8,8 +8,9 @@ unit is not spent on an eviction that a PodDisruptionBudget refuses anyway.
 | pending, terminating, finished | asks no budget |
 | under several budgets | refuses (500) |
 | not ready, and the budget lets such pods go | takes nothing |
+| under a budget that counts groups by its field | looks at the group (KEP-5682): what it answers is not known here |
 | any other | takes one of `disruptionsAllowed`; refuses if none is left or none was counted yet |
-"""
+"""  # noqa: E501
 
 from collections.abc import Sequence
 
@@ -56,7 +57,7 @@ def refusal(pod: Pod, budgets: Sequence[PodDisruptionBudget], under_way: int = 0
         return f"{whose} {name} is still being processed."
     if len(status.disrupted_pods) > MOST_DISRUPTED_PODS:
         return f"{whose} {name} waits for {len(status.disrupted_pods)} pods to go."
-    if status.disruptions_allowed <= under_way:
+    if status.disruptions_allowed <= under_way and not budget.server_decides:
         return (
             f"{whose} {name} needs {status.desired_healthy} healthy pods and has "
             f"{status.current_healthy}."

@@ -24,7 +24,7 @@ class PdbSpec(View):
     min_available: IntOrPercent | None = None
     unhealthy_pod_eviction_policy: str | None = None
     budget_scope: str | None = None
-    """Of KEP-5682; no API server has it yet."""
+    """Of KEP-5682: only an API server that knows it stores it."""
 
 
 class PdbStatus(View):
@@ -36,9 +36,21 @@ class PdbStatus(View):
     disrupted_pods: dict[str, str] = {}
     """Names of pods whose eviction the API server has allowed, with the time. It writes them."""
     conditions: list[Condition] = []
+    # Of KEP-5682, in the unit of the budget; None where the API server does not know them.
+    disruptions_allowed_replicas: int | None = None
+    current_healthy_replicas: int | None = None
+    desired_healthy_replicas: int | None = None
+    expected_replicas: int | None = None
 
 
 class PodDisruptionBudget(View):
     metadata: PdbMeta
     spec: PdbSpec = PdbSpec()
     status: PdbStatus = PdbStatus()
+
+    @property
+    def server_decides(self) -> bool:
+        """Whether the API server itself decides in groups: the field asks for them, and the status
+        shows that the server knows them."""
+        in_groups = self.spec.budget_scope not in (None, "Pod")
+        return in_groups and self.status.disruptions_allowed_replicas is not None

@@ -39,7 +39,7 @@ class SchedulingGroup(View):
 
 
 class WorkloadReference(View):
-    """Of 1.35."""
+    """Of 1.35, which calls it `workloadRef`. KEP-5682 has two other names for it."""
 
     name: str = ""
     pod_group: str = ""
@@ -50,9 +50,15 @@ class PodSpec(View):
     node_name: str = ""
     scheduling_group: SchedulingGroup | None = None
     workload_ref: WorkloadReference | None = None
+    workload: WorkloadReference | None = None
+    workload_reference: WorkloadReference | None = None
     containers: list[Container] = []
     init_containers: list[Container] = []
     active_deadline_seconds: int | None = None
+
+    @property
+    def named_workload(self) -> WorkloadReference | None:
+        return self.workload_ref or self.workload or self.workload_reference
 
     def all_containers(self) -> list[Container]:
         return self.containers + self.init_containers

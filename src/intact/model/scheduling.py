@@ -62,6 +62,8 @@ class ControllerReference(View):
 
 class WorkloadPodGroup(View):
     name: str
+    replicas: int | None = None
+    """How many groups of this kind there should be: as KEP-5682 writes it, and no server has it."""
     policy: SchedulingPolicy = SchedulingPolicy()
 
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.config import Config
@@ -20,27 +20,13 @@ from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
 from intact.operator import http
+from intact.operator.controllers import Controllers
 from intact.operator.errors import StartError
 from intact.operator.install.install import install
 from intact.operator.metrics import Metrics
 from intact.operator.names import DEFAULT_CONTROLLERS, LEASE
-from intact.operator.pdb.controller import PdbController
-from intact.operator.pub.controller import PubController
-from intact.operator.rbg import validation as rbg_validation
-from intact.operator.rbg.controller import RbgController
-from intact.operator.watch.shared import Watches
 from intact.operator.webhook.client_ca import ClientCa
-from intact.operator.webhook.configuration import (
-    DOOR_PATH,
-    GATE_PATH,
-    PDB_STATUS_PATH,
-    PIN_PATH,
-    PLACE_PATH,
-    VALIDATE_PDB_PATH,
-    VALIDATE_PUB_PATH,
-    VALIDATE_RBG_PATH,
-)
-from intact.operator.webhook.server import Handler
+from intact.operator.webhook.configuration import GATE_PATH, PDB_STATUS_PATH
 from intact.operator.webhook.serving import Webhooks
 
 log = logging.getLogger(__name__)
@@ -49,6 +35,8 @@ _NO_WEBHOOK = (
     "PodDisruptionBudgets that count groups are not enforced, because no webhook is served; "
     "give --install, --webhook-bind or --webhook-service"
 )
+_TIMED = (GATE_PATH, PDB_STATUS_PATH)
+"""The reviews whose time is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +51,6 @@ class Options:
     """Only clients with a certificate of it may send reviews; None if that is not asked for."""
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
     install: bool = False
-
-
-class Controller(Protocol):
-    """What all controllers have in common."""
-
-    @property
-    def reflectors(self) -> list[Reflector[Any]]: ...
-
-    async def run(self) -> None:
-        """What every process does, until cancelled."""
-
-    async def lead(self) -> None:
-        """What the leader does, until cancelled."""
-
-    async def wait_synced(self) -> None: ...
 
 
 async def run(options: Options) -> None:
@@ -108,108 +81,52 @@ async def run(options: Options) -> None:
 
 
 class Process:
-    """The parts of one process, put together: what is watched, the controllers that are chosen, and
-    the webhooks and metrics that show them."""
+    """The parts of one process, put together: the controllers that are chosen, and the webhooks and
+    metrics that show them."""
 
     def __init__(self, client: Client, options: Options, election: Election, identity: str) -> None:
-        self._client = client
-        self._identity = identity
         self._election = election
-        self._watches = Watches(client)
-        self._controllers: list[Controller] = []
-        self._gates: list[Controller] = []
-        """The controllers whose gates the webhooks serve."""
-        self._handlers: dict[str, Handler] = {}
         self.metrics = Metrics(election)
-        # PodDisruptionBudgets in groups are enforced by a webhook, or not at all.
-        groups = "pdb" in options.controllers and options.webhook is not None
-        disruption = "disruption" in options.controllers
-        if "pub" in options.controllers:
-            self._add_pub()
-        if groups or disruption:
-            self._add_pdb(groups=groups, disruption=disruption)
-        if "rbg" in options.controllers:
-            self._add_rbg()
-        self.metrics.show_reflectors(self.reflectors)
-        self.webhooks = self._make_webhooks(options)
+        self.controllers = Controllers(
+            client,
+            options.controllers,
+            identity,
+            now=_now,
+            leads=lambda: election.leads,
+            groups=options.webhook is not None,
+            observe_pub=self.metrics.observe_pub,
+            observe_pdb=self.metrics.observe_pdb,
+        )
+        self.reflectors = self.controllers.reflectors
+        self._show_controllers()
+        self.webhooks = self._make_webhooks(client, options, identity)
         if self.webhooks is not None:
             self.metrics.show_webhooks(self.webhooks)
 
-    def _add_pub(self) -> None:
-        pub = PubController(
-            self._client,
-            self._identity,
-            now=_now,
-            leads=self._leads,
-            observe=self.metrics.observe_pub,
-            watches=self._watches,
-        )
-        self._controllers.append(pub)
-        self._gates.append(pub)
-        self._handlers[GATE_PATH] = self.metrics.timed(pub.gate.review)
-        self._handlers[PIN_PATH] = pub.pin.review
-        self._handlers[VALIDATE_PUB_PATH] = pub.validation.review
-        self.metrics.show_pub(pub)
+    def _show_controllers(self) -> None:
+        self.metrics.show_reflectors(self.reflectors)
+        if self.controllers.pub is not None:
+            self.metrics.show_pub(self.controllers.pub)
+        if self.controllers.pdb is not None:
+            self.metrics.show_pdb(self.controllers.pdb)
+        if self.controllers.rbg is not None:
+            self.metrics.show_rbg(self.controllers.rbg)
 
-    def _add_pdb(self, *, groups: bool, disruption: bool) -> None:
-        pdb = PdbController(
-            self._client,
-            self._identity,
-            now=_now,
-            leads=self._leads,
-            groups=groups,
-            disruption=disruption,
-            watches=self._watches,
-            observe=self.metrics.observe_pdb,
-        )
-        self._controllers.append(pdb)
-        self._gates.append(pdb)
-        if groups:
-            self._handlers[PDB_STATUS_PATH] = self.metrics.timed(pdb.status_gate.review)
-            self._handlers[DOOR_PATH] = pdb.door.review
-            self._handlers[VALIDATE_PDB_PATH] = pdb.validation.review
-        self.metrics.show_pdb(pdb)
-
-    def _add_rbg(self) -> None:
-        rbg = RbgController(self._client, self._identity, now=_now, leads=self._leads)
-        self._controllers.append(rbg)
-        self._handlers[VALIDATE_RBG_PATH] = rbg_validation.review
-        self._handlers[PLACE_PATH] = rbg.placement.review
-        self.metrics.show_rbg(rbg)
-
-    def _make_webhooks(self, options: Options) -> Webhooks | None:
-        if options.webhook is None or not self._handlers:
+    def _make_webhooks(self, client: Client, options: Options, identity: str) -> Webhooks | None:
+        handlers = self.controllers.handlers
+        if options.webhook is None or not handlers:
             return None
+        timed = {path: self.metrics.timed(handlers[path]) for path in _TIMED if path in handlers}
         return Webhooks(
-            self._client,
+            client,
             options.config.namespace,
-            self._handlers,
+            handlers | timed,
             options.webhook,
             options.webhook_service,
-            self._wait_synced,
-            self._identity,
+            self.controllers.wait_synced,
+            identity,
             options.webhook_client_ca,
         )
-
-    def _leads(self) -> bool:
-        return self._election.leads
-
-    async def _wait_synced(self) -> None:
-        """Before this no review may be answered: a gate that has not seen every budget would allow
-        too much. RoleBasedGroups are not waited for: their CRD may not be installed."""
-        for controller in self._gates:
-            await controller.wait_synced()
-
-    def reflectors(self) -> list[Reflector[Any]]:
-        """Those of each controller, then those that the controllers share."""
-        shared = self._watches.reflectors
-        own = [
-            reflector
-            for controller in self._controllers
-            for reflector in controller.reflectors
-            if reflector not in shared
-        ]
-        return [*own, *shared]
 
     def checks(self) -> dict[str, http.Check]:
         """One line of /readyz for each. Kinds that are discovered later have none."""
@@ -223,7 +140,7 @@ class Process:
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
         """What runs in the background."""
-        parts = [self._watches.run(), *(controller.run() for controller in self._controllers)]
+        parts = [self.controllers.run()]
         if self.webhooks is not None:
             parts.append(self.webhooks.run())
         return [*parts, self._election.run(self._lead)]
@@ -232,8 +149,7 @@ class Process:
         async with asyncio.TaskGroup() as group:
             if self.webhooks is not None:
                 group.create_task(self.webhooks.keep_registered())
-            for controller in self._controllers:
-                group.create_task(controller.lead())
+            group.create_task(self.controllers.lead())
 
 
 def _problem_of(reflector: Reflector[Any]) -> str | None:

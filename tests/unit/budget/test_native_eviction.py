@@ -18,11 +18,13 @@ def pod(phase: str = "Running", *, ready: bool = True, terminating: bool = False
     )
 
 
-def pdb(name: str = "b", policy: str | None = None, **status: Any) -> PodDisruptionBudget:
+def pdb(
+    name: str = "b", policy: str | None = None, scope: str | None = None, **status: Any
+) -> PodDisruptionBudget:
     known: dict[str, Any] = {"observed_generation": 1, "current_healthy": 2, "desired_healthy": 2}
     return PodDisruptionBudget(
         metadata=PdbMeta(name=name, generation=1),
-        spec=PdbSpec(unhealthy_pod_eviction_policy=policy),
+        spec=PdbSpec(unhealthy_pod_eviction_policy=policy, budget_scope=scope),
         status=PdbStatus(**known | status),
     )
 
@@ -46,6 +48,12 @@ REFUSED: dict[str, tuple[Pod, list[PodDisruptionBudget], str]] = {
         [pdb(disruptions_allowed=1, disrupted_pods={str(n): "" for n in range(2001)})],
         "waits for 2001 pods",
     ),
+    "the API server decides in groups, and has not counted yet": (
+        pod(),
+        [pdb(scope="PodGroup", disruptions_allowed_replicas=1, observed_generation=0)],
+        "processed",
+    ),
+    "groups that the API server does not know": (pod(), [pdb(scope="Workload")], "needs 2"),
     "a negative number": (pod(), [pdb(disruptions_allowed=-1)], "needs 2"),
     "an unready pod, with too few healthy ones": (
         pod(ready=False),
@@ -58,9 +66,16 @@ REFUSED: dict[str, tuple[Pod, list[PodDisruptionBudget], str]] = {
         "needs 0",
     ),
 }
+SCOPED: dict[str, Any] = {
+    "scope": "Workload",
+    "disruptions_allowed": 0,
+    "disruptions_allowed_replicas": 0,
+}
 LET_GO: dict[str, tuple[Pod, list[PodDisruptionBudget]]] = {
     "no budget": (pod(), []),
     "one is allowed": (pod(), [pdb(disruptions_allowed=1)]),
+    "the API server decides in groups": (pod(), [pdb(**SCOPED)]),
+    "the same, for an unready pod": (pod(ready=False), [pdb(**SCOPED, current_healthy=1)]),
     "pending": (pod("Pending", ready=False), [FULL, pdb("a")]),
     "finished": (pod("Succeeded"), [FULL]),
     "terminating": (pod(terminating=True), [FULL]),

@@ -73,9 +73,9 @@ async def test_each_controller_brings_what_it_watches() -> None:
 
 
 async def test_budgets_in_groups_need_a_webhook() -> None:
-    assert PDB_STATUS_PATH not in process("pdb")._handlers
+    assert PDB_STATUS_PATH not in process("pdb").controllers.handlers
     with_webhook = process("pdb", webhook=("127.0.0.1", 0))
-    assert PDB_STATUS_PATH in with_webhook._handlers
+    assert PDB_STATUS_PATH in with_webhook.controllers.handlers
     with pytest.raises(StartError, match=r"no webhook is served; give --install"):
         await run(Options(NOWHERE, ("127.0.0.1", 0), controllers=("pdb",)))
 

@@ -7,20 +7,23 @@ ledger as well.
 import msgspec
 
 from intact.budget.pdb.group_settings import LEDGER, REPLICAS, is_of
+from intact.budget.pdb.scope import asks_by_field
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 
+COUNTERS = (
+    "disruptionsAllowedReplicas",
+    "currentHealthyReplicas",
+    "desiredHealthyReplicas",
+    "expectedReplicas",
+)
+"""Of KEP-5682."""
 _LEDGER = msgspec.json.Decoder(GroupLedger)
 
 
 def replicas_text(*, allowed: int, healthy: int, desired: int, expected: int) -> str:
     """The counters of KEP-5682, in the unit of the budget."""
-    counters = {
-        "disruptionsAllowedReplicas": allowed,
-        "currentHealthyReplicas": healthy,
-        "desiredHealthyReplicas": desired,
-        "expectedReplicas": expected,
-    }
+    counters = dict(zip(COUNTERS, (allowed, healthy, desired, expected), strict=True))
     return msgspec.json.encode(counters).decode()
 
 
@@ -41,6 +44,20 @@ def read_ledger(budget: PodDisruptionBudget) -> GroupLedger | None:
         return _LEDGER.decode(budget.metadata.annotations.get(LEDGER, ""))
     except (msgspec.DecodeError, RecursionError):  # nested too deeply to be read
         return None
+
+
+def counters_of(budget: PodDisruptionBudget) -> GroupLedger | None:
+    """The numbers of a budget that counts groups, from where they are: the fields of KEP-5682, or
+    the ledger. None if it was not counted yet."""
+    if not asks_by_field(budget) or budget.status.expected_replicas is None:
+        return read_ledger(budget)
+    status = budget.status
+    return GroupLedger(
+        allowed=status.disruptions_allowed_replicas or 0,
+        available=status.current_healthy_replicas or 0,
+        desired=status.desired_healthy_replicas or 0,
+        expected=status.expected_replicas or 0,
+    )
 
 
 def ledger_of(budget: PodDisruptionBudget) -> GroupLedger:

@@ -33,7 +33,7 @@ MISCONFIGURED = (
 )
 """The reasons for which BudgetConfigured is False."""
 _ANY = 1_000_000_000
-"""A number of groups that nobody writes as an amount."""
+"""A number of groups beyond every amount that is meant."""
 
 
 Unproven = Mapping[int, int]
@@ -129,8 +129,11 @@ def budget_configured(
     if counts.unreferenced:
         message = (
             f"The PDB scope is set to '{scope_of(budget)}', but pods are missing the workload "
-            f"reference: {listed(sorted(counts.unreferenced.values()))}"
+            "reference"
         )
+        # By its field it says what KEP-5682 says, word for word.
+        names = listed(sorted(counts.unreferenced.values()))
+        message += "." if counts.settings.native else f": {names}"
         return _configured(MISSING_WORKLOAD_REFERENCE, message, status="False")
     if unproven:
         return _configured(NEED_NOT_REACHED, unproven_text(unproven), status="False")

@@ -111,6 +111,7 @@ class GroupCounts:
         self._groups: dict[str, _Group] = {}
         self._defined_by: dict[tuple[str, str], dict[str, None]] = {}
         self._healthy = 0
+        self._ready = 0
         self._unavailable: dict[str, int] = {}
         self._surplus: dict[str, int] = {}
         self._needs: dict[int, int] = {}
@@ -135,6 +136,7 @@ class GroupCounts:
                 member = member._replace(reference=known.reference)
             self._uncount(meta.uid, known)
         self._members[meta.uid] = member
+        self._ready += member.healthy
         if member.reference is None:
             self.unreferenced[meta.uid] = meta.name
         else:
@@ -219,6 +221,11 @@ class GroupCounts:
             needs[need] = needs.get(need, 0) + 1
         return needs
 
+    def ready_without(self, uids: Iterable[str]) -> int:
+        """How many pods are ready, whether they have a group or not, but for these."""
+        members = (self._members.get(uid) for uid in dict.fromkeys(uids))
+        return self._ready - sum(member.healthy for member in members if member is not None)
+
     def without(self, uids: Iterable[str]) -> Counted:
         """The counts as if these pods did not exist."""
         gone: dict[str, int] = {}
@@ -286,6 +293,7 @@ class GroupCounts:
                 del self._defined_by[key]
 
     def _uncount(self, uid: str, member: _Member) -> None:
+        self._ready -= member.healthy
         if member.reference is None:
             self.unreferenced.pop(uid, None)
         else:

@@ -13,6 +13,10 @@ The API server takes one from disruptionsAllowed for each evicted pod, and refus
 go, the gate decides. Without asking it, the API server lets pods go that are not ready, under
 `IfHealthyBudget` only while currentHealthy is at least desiredHealthy: so that this means enough
 groups, desiredHealthy is raised above currentHealthy while too few are available.
+
+An API server of KEP-5682 decides by itself, and its status has fields for groups. There the four
+numbers are those of the KEP: currentHealthy is all pods that are ready, desiredHealthy the fewest
+pods that make the desired groups, disruptionsAllowed the groups that may go.
 """  # noqa: E501
 
 from dataclasses import dataclass
@@ -28,6 +32,7 @@ from intact.budget.pdb.group_counts import Counted, GroupCounts
 from intact.budget.pdb.group_settings import check_settings, groups_alike, rules_of
 from intact.budget.pdb.group_sources import Definitions
 from intact.budget.pdb.pods import DELETION_TIMEOUT, desired_healthy
+from intact.budget.pdb.replica_fields import with_replicas
 from intact.model.conditions import merge
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger, GroupRecord
@@ -65,8 +70,11 @@ def recount(
     standing: Standing,
     now: datetime,
     wants: Wants,
+    *,
+    native: bool = False,
 ) -> Recounted:
-    """`before` is the stored ledger; an empty one if the budget has none of its own."""
+    """`before` is the stored ledger; an empty one if the budget has none of its own. `native` says
+    whether the API server itself decides."""
     seen = str(counts.version)
     counted = counts.without(standing.recorded)
     leaving = _still_leaving(before, now)
@@ -88,7 +96,7 @@ def recount(
     proven = set(counts.reached)
     if before.rules == rules_of(budget):
         proven |= counts.needs_of_all().keys() & set(before.proven)
-    unproven = counts.unproven(proven)
+    unproven = {} if native else counts.unproven(proven)
     unavailable = {
         group: healthy
         for group, healthy in counted.unavailable.items()
@@ -127,8 +135,28 @@ def recount(
             now,
         ),
     )
+    if native:
+        status = _in_groups(status, ledger, counts, standing)
     return Recounted(
         status, ledger, groups.forgotten, past_evictions(counts.evicted, standing.kept, now)
+    )
+
+
+def _in_groups(
+    status: PdbStatus, ledger: GroupLedger, counts: GroupCounts, standing: Standing
+) -> PdbStatus:
+    """The same in the units of KEP-5682."""
+    return with_replicas(
+        replace(
+            status,
+            disruptions_allowed=ledger.allowed,
+            current_healthy=counts.ready_without(standing.recorded),
+            desired_healthy=_fewest_pods(ledger.desired, counts),
+        ),
+        allowed=ledger.allowed,
+        healthy=ledger.available,
+        desired=ledger.desired,
+        expected=ledger.expected,
     )
 
 

@@ -6,7 +6,13 @@ Admission refuses a bad value. One that is older than Intact's webhook makes the
 from dataclasses import dataclass
 
 from intact.budget.enforcement import ENFORCEMENT, Enforcement
-from intact.budget.pdb.scope import GROUP_SCOPES, POD_SCOPE, SCOPE_LABEL, scope_of
+from intact.budget.pdb.scope import (
+    GROUP_SCOPES,
+    POD_SCOPE,
+    SCOPE_LABEL,
+    asks_by_field,
+    scope_of,
+)
 from intact.model.amounts import MOST_REPLICAS, parse_count
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
@@ -29,10 +35,15 @@ class GroupSettings:
     """If empty, each pod refers to its group itself."""
     min_ready: int | None = None
     expected: int | None = None
+    native: bool = False
+    """Groups are those that an API server of KEP-5682 knows: PodGroups, and those of Workloads."""
 
 
 def read_settings(budget: PodDisruptionBudget) -> GroupSettings:
-    """A bad value counts as absent; `check_settings` reports it."""
+    """A bad value counts as absent; `check_settings` reports it. The annotations are Intact's own:
+    beside the field they have no effect."""
+    if asks_by_field(budget):
+        return GroupSettings(native=True)
     annotations = budget.metadata.annotations
     key = annotations.get(GROUP_LABEL_KEY, "")
     return GroupSettings(
@@ -46,6 +57,8 @@ def check_settings(budget: PodDisruptionBudget) -> list[FieldError]:
     """What is wrong with the label and the annotations."""
     found = []
     scope = scope_of(budget)
+    if asks_by_field(budget):
+        return []
     if scope not in (*GROUP_SCOPES, POD_SCOPE):
         known = ", ".join((*GROUP_SCOPES, POD_SCOPE))
         found.append(

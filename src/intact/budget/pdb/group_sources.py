@@ -6,8 +6,11 @@ First match wins:
 |---|---|---|---|
 | `intact.dev/group-label-key` | value of the label | `intact.dev/min-ready-replicas`, or 1 | `spec.replicas` of the pods' LeaderWorkerSet, else those seen |
 | pod `spec.schedulingGroup` | the PodGroup | its gang's `minCount` | PodGroups of the same template, without those that have only pods that the budget does not select |
-| pod `spec.workloadRef` | name, podGroup, replica key | the Workload's `minCount` | the scale of its controller, else those seen |
+| pod `spec.workloadRef`, or as KEP-5682 calls it | name, podGroup, replica key | the Workload's `minCount` | its `replicas`, or the scale of its controller, else those seen |
 | labels of a LeaderWorkerSet | its group key | annotation with the size | `spec.replicas`, likewise |
+
+A budget with the field of KEP-5682 counts only the groups that its API server knows: those of the
+two rows in the middle.
 
 A pod without any of these has no group. If the definition of a group does not exist, or does not say
 how many pods it needs, the need of the group is unknown. In both cases the pods count as unhealthy.
@@ -26,6 +29,7 @@ from intact.model.scheduling import (
     LeaderWorkerSet,
     PodGroup,
     PodGroupTemplate,
+    WorkloadPodGroup,
 )
 
 LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
@@ -101,12 +105,12 @@ def reference_of(pod: Pod, settings: GroupSettings) -> Reference | None:
     if group is not None and group.pod_group_name:
         name = group.pod_group_name
         return Reference(Source.POD_GROUP, name, name)
-    workload = pod.spec.workload_ref
+    workload = pod.spec.named_workload
     if workload is not None and workload.name:
         parts = (workload.name, workload.pod_group, workload.pod_group_replica_key)
         return Reference(Source.WORKLOAD, "/".join(parts), workload.name, workload.pod_group)
     key = labels.get(LWS_GROUP_KEY)
-    if key:
+    if key and not settings.native:
         size = parse_count(pod.metadata.annotations.group_size) or None
         name = labels.get(LWS_NAME, "")
         return Reference(Source.LEADER_WORKER_SET, key, name, need=size)
@@ -143,13 +147,15 @@ def _of_pod_group(group: PodGroup | None, settings: GroupSettings) -> Definition
 def _need_of_part(
     workload: GangWorkload | None, reference: Reference, settings: GroupSettings
 ) -> int | None:
-    if workload is None:
+    part = _part_of(workload, reference.part)
+    if part is None:
         return None
-    for part in workload.spec.pod_groups:
-        if part.name == reference.part:
-            gang = part.policy.gang
-            return gang.min_count if gang else settings.min_ready
-    return None
+    return part.policy.gang.min_count if part.policy.gang else settings.min_ready
+
+
+def _part_of(workload: GangWorkload | None, name: str) -> WorkloadPodGroup | None:
+    parts = workload.spec.pod_groups if workload is not None else []
+    return next((part for part in parts if part.name == name), None)
 
 
 def template_of(group: PodGroup) -> tuple[str, str]:
@@ -183,6 +189,9 @@ def expected_of(family: Family, definitions: Definitions) -> int | None:
             return len(pod_groups_of(family, definitions))
         case Source.WORKLOAD:
             workload = definitions.workload(family.name)
+            part = _part_of(workload, family.part)
+            if part is not None and part.replicas is not None:
+                return part.replicas
             controller = workload.spec.controller_ref if workload else None
             return definitions.scale_of(controller) if controller else None
         case Source.LABEL | Source.LEADER_WORKER_SET:

@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from intact.budget.pdb.replica_fields import replicas_of
 from intact.model.amounts import IntOrPercent, desired_available
 from intact.model.conditions import merge
 from intact.model.meta import Condition
@@ -142,6 +143,7 @@ def is_up_to_date(old: PdbStatus, new: PdbStatus) -> bool:
         and old.disruptions_allowed == new.disruptions_allowed
         and old.observed_generation == new.observed_generation
         and old.disrupted_pods == new.disrupted_pods
+        and replicas_of(old) == replicas_of(new)
         and _verdict(old) == _verdict(new)
     )
 

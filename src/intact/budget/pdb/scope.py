@@ -9,10 +9,19 @@ GROUP_SCOPES = ("Workload", "PodGroup")
 
 
 def scope_of(budget: PodDisruptionBudget) -> str:
-    """As written: the label, or the field where the API server has it. An empty label is a value,
-    and an unknown one."""
+    """As written: the field, where the API server has it and it says more than the default; else
+    the label. An empty label is a value, and an unknown one."""
+    field = budget.spec.budget_scope
+    if field is not None and field != POD_SCOPE:
+        return field
     label = budget.metadata.labels.get(SCOPE_LABEL)
-    return label if label is not None else budget.spec.budget_scope or POD_SCOPE
+    return label if label is not None else POD_SCOPE
+
+
+def asks_by_field(budget: PodDisruptionBudget) -> bool:
+    """Whether the field of KEP-5682 asks for groups. Then the API server itself decides, by the
+    groups that it knows."""
+    return budget.spec.budget_scope in GROUP_SCOPES
 
 
 def counts_pods(budget: PodDisruptionBudget) -> bool:

@@ -50,7 +50,7 @@ async def give_groups_back(client: Client, say: Say) -> None:
     """Close the PodDisruptionBudgets in groups, and name them. Intact must not run any more, and
     its webhooks must still be registered. Raises `KubeError`."""
     listed = await client.list(PDBS, labels=SCOPE_LABEL)
-    budgets = [each for each in listed.items if not counts_pods(each)]
+    budgets = [each for each in listed.items if not counts_pods(each) and not each.server_decides]
     if not budgets:
         return
     held = await _let_us_write(client)

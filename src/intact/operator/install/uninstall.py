@@ -38,7 +38,13 @@ _LEFT = ("Namespace", "CustomResourceDefinition")
 
 
 async def uninstall(
-    client: Client, namespace: str, *, outside: str = "", crds: bool, say: Say
+    client: Client,
+    namespace: str,
+    *,
+    outside: str = "",
+    crds: bool,
+    say: Say,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
     """Remove everything of Intact that is there. Raises `KubeError`; it can be called again.
 
@@ -62,7 +68,7 @@ async def uninstall(
         for definition in definitions():
             await _delete(client, CRDS, definition["metadata"], say)
     else:
-        await take_working_back(client, datetime.now(UTC), say)
+        await take_working_back(client, now(), say)
         say("the CRDs and all budgets stay; --crds removes them")
     say(f"the namespace {namespace} stays, if it exists; kubectl delete namespace removes it")
 

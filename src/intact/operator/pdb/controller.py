@@ -16,7 +16,7 @@ from intact.budget.enforcement import Enforcement, enforcement_of
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_decision import Verdict
 from intact.budget.pdb.pod_counts import PodCounts
-from intact.budget.pdb.scope import counts_pods
+from intact.budget.pdb.scope import asks_by_field, counts_pods
 from intact.kube.client import Client
 from intact.kube.events import EventRecorder
 from intact.kube.own_user import OwnUser
@@ -34,6 +34,7 @@ from intact.operator.pdb.give_back import GiveBack, is_left_over
 from intact.operator.pdb.group_recount import GroupRecount
 from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import PdbIndex
+from intact.operator.pdb.kep_fields import KepFields
 from intact.operator.pdb.leaving import Leaving
 from intact.operator.pdb.other_writers import OtherWriters
 from intact.operator.pdb.pauses import Pauses
@@ -64,17 +65,22 @@ class PdbController:
         leads: Callable[[], bool],
         groups: bool = True,
         disruption: bool = False,
+        only_status: bool = False,
         rng: random.Random | None = None,
         watches: Watches | None = None,
         observe: Callable[[Verdict, Enforcement], None] = lambda _verdict, _mode: None,
     ) -> None:
         """The caller runs the watches that it passes in. `groups` and `disruption` say which of the
-        two controllers run."""
+        two controllers run. With `only_status` the latter writes what kube-controller-manager
+        writes, beside any other writer."""
         self._rng = rng or random.Random()
         self._leading = False
         self.reconciliations = {"pod": 0, "group": 0}
         """How often a budget was counted, by what it counts."""
         self._groups, self._disruption = groups, disruption
+        self._needs_sources = asyncio.Event()
+        if groups:
+            self._needs_sources.set()
         self._runs_watches = watches is None
         self._watches = watches or Watches(client, rng=self._rng)
         self.budgets = self._watches.pdbs
@@ -97,12 +103,14 @@ class PdbController:
         self.index.on_dirty(self._mark)
         self.redefinitions = Redefinitions(self.index, self.sources, self._watches.pods.store)
         self.turns, self.pauses = Turns(), Pauses()
+        self.fields = KepFields(client, now=now)
         self.status_gate = PdbStatusGate(
             self.index,
             self._watches.pods,
             OwnUser(client),
             self.turns,
             self.denials,
+            self.fields,
             now=now,
             is_doubtful=self._is_doubtful,
             observe=self._decided,
@@ -122,7 +130,7 @@ class PdbController:
             client, self._watches.namespaces.store, self._has_groups
         )
         self.validation = PdbValidation(
-            self._watches.pods.store, self.sources, Leaving(client, now=now), now=now
+            client, self._watches.pods.store, self.sources, Leaving(client, now=now), now=now
         )
         self.group_writer = StatusWriter(
             client, self.index, self.recounts, leads=leads, field_manager=GROUPS_MANAGER
@@ -136,6 +144,7 @@ class PdbController:
             self.group_writer,
             self.disruption_events,
             self.recounts,
+            self.fields,
             now=now,
             is_doubtful=self._is_doubtful,
             report_no_pods=disruption,
@@ -151,9 +160,12 @@ class PdbController:
             self.disruption_writer,
             self.disruption_events,
             self.recounts,
+            self.fields,
             now=now,
             groups=groups,
+            only_status=only_status,
         )
+        self._is_alone = not only_status
         self.targets: Queue[Key] = Queue("stale_pod_disruption", rng=self._rng)
         self.stale_targets = StaleTargets(
             client, self._watches.pods.store, self.targets, now=now, leads=leads
@@ -180,15 +192,19 @@ class PdbController:
         async with asyncio.TaskGroup() as group:
             if self._runs_watches:
                 group.create_task(self._watches.run())
-            if self._groups:
-                group.create_task(self.sources.run())
+            group.create_task(self._follow_sources())
             group.create_task(self.events.run())
             group.create_task(self.denials.run())
+
+    async def _follow_sources(self) -> None:
+        """From the beginning, or from when the first budget asks for groups by its field."""
+        await self._needs_sources.wait()
+        await self.sources.run()
 
     async def wait_synced(self) -> None:
         """Until then the index is incomplete, and the gate must not answer from it."""
         await self._watches.wait_synced()
-        if self._groups:
+        if self._needs_sources.is_set():
             await self.sources.wait_synced()
 
     async def lead(self) -> None:
@@ -230,6 +246,8 @@ class PdbController:
         if in_groups and (delay := self.pauses.wait(key)):
             self.recounts.add_after(key, delay)
             return
+        if in_groups and not self._groups:
+            await self.sources.wait_synced()  # they are followed only since a budget needs them
         self.reconciliations["group" if in_groups else "pod"] += 1
         if in_groups:
             await self.group_recount.reconcile(key)
@@ -239,7 +257,8 @@ class PdbController:
     def _is_sole_writer(self, budget: PodDisruptionBudget) -> bool:
         """Whether only this process may write its status."""
         entry = self.index.entries.get(key_of(budget))
-        return self._leading and entry is not None and isinstance(entry.tally, PodCounts)
+        counts = entry is not None and isinstance(entry.tally, PodCounts)
+        return self._leading and self._is_alone and counts
 
     def _budget_changed(
         self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
@@ -248,6 +267,8 @@ class PdbController:
             self.disruption_events.forget(key_of(old))
             self.denied.pop(key_of(old), None)
             self.pauses.forget(key_of(old))
+        if new is not None and asks_by_field(new):
+            self._needs_sources.set()
         self._look_at_evictions(old, new)
         self.other_writers.budget_changed(old, new)
         if self._leading and self._groups and new is not None and is_left_over(new):
@@ -264,7 +285,7 @@ class PdbController:
         self, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
     ) -> None:
         """An eviction that is stored has had its turn, whichever process was asked about it."""
-        if old is None or new is None or not self._groups:
+        if old is None or new is None or counts_pods(new):
             return
         before, after = old.status.disrupted_pods, new.status.disrupted_pods
         if before == after or before.items() >= after.items():

@@ -15,6 +15,7 @@ from intact.budget.pdb.group_conditions import BUDGET_CONFIGURED, groups_not_hel
 from intact.budget.pdb.group_settings import REPLICAS
 from intact.budget.pdb.pod_counts import PodCounts
 from intact.budget.pdb.pods import count, fail_safe, is_up_to_date, look_again, needs_controllers
+from intact.budget.pdb.replica_fields import as_pods
 from intact.budget.selectors import check_selector
 from intact.kube.errors import KubeError
 from intact.kube.queue import Queue
@@ -25,6 +26,7 @@ from intact.model.pod import Pod
 from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.expected_pods import NotCounted, expected_pods
 from intact.operator.pdb.index import PdbEntry, PdbIndex
+from intact.operator.pdb.kep_fields import KepFields
 from intact.operator.pdb.status_writer import StatusWriter
 from intact.operator.watch.owners import Workloads
 
@@ -47,20 +49,25 @@ class Disruption:
         writer: StatusWriter,
         events: DisruptionEvents,
         queue: Queue[Key],
+        fields: KepFields,
         *,
         now: Callable[[], datetime],
         groups: bool,
+        only_status: bool = False,
     ) -> None:
         """`groups` says whether budgets that ask for groups are counted by another part of this
-        process. If not, they count pods, and a condition says so."""
+        process. If not, they count pods, and a condition says so. With `only_status` it writes what
+        kube-controller-manager writes, and no more."""
         self._index = index
         self._workloads = workloads
         self._pods = pods
         self._writer = writer
         self._events = events
         self._queue = queue
+        self._fields = fields
         self._now = now
         self._groups = groups
+        self._only_status = only_status
 
     async def reconcile(self, key: Key) -> None:
         async def attempt() -> None:
@@ -72,6 +79,10 @@ class Disruption:
 
     async def _recount(self, entry: PdbEntry, counts: PodCounts) -> None:
         try:
+            has_fields = await self._fields.known(entry.key)
+        except KubeError:
+            has_fields = False
+        try:
             expected = await self._expected(entry, counts)
             # From here to the write nothing is awaited: one moment of the store is counted.
             status = self._count(entry, counts, expected)
@@ -82,7 +93,7 @@ class Disruption:
                 self._events.not_counted(entry.budget, str(problem))
             self._queue.add_after(entry.key, _COUNT_AGAIN)
             status = fail_safe(entry.budget, str(problem), self._now())
-        await self._write(entry.budget, status)
+        await self._write(entry.budget, status, has_fields=has_fields)
 
     async def _expected(self, entry: PdbEntry, counts: PodCounts) -> int:
         spec = entry.budget.spec
@@ -129,13 +140,23 @@ class Disruption:
         # The pod was not seen when its eviction was: the clocks of the API servers must tell.
         return pod if pod.metadata.creation_timestamp <= known.at else None
 
-    async def _write(self, budget: PodDisruptionBudget, status: PdbStatus) -> None:
-        replicas = replicas_text(
-            allowed=status.disruptions_allowed,
-            healthy=status.current_healthy,
-            desired=status.desired_healthy,
-            expected=status.expected_pods,
-        )
+    async def _write(
+        self, budget: PodDisruptionBudget, status: PdbStatus, *, has_fields: bool
+    ) -> None:
+        replicas: str | None = None
+        if has_fields:
+            status = as_pods(status)
+        else:
+            replicas = replicas_text(
+                allowed=status.disruptions_allowed,
+                healthy=status.current_healthy,
+                desired=status.desired_healthy,
+                expected=status.expected_pods,
+            )
+        if self._only_status:
+            if not is_up_to_date(budget.status, status):
+                await self._writer.write(budget, status, {})
+            return
         status = self._tell_scope(budget, status)
         if (
             not is_up_to_date(budget.status, status)

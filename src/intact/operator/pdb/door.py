@@ -70,7 +70,7 @@ class Door:
         if pod is None or is_gone(pod) or pod.status.phase == "Pending":
             return ALLOWED  # the API server asks no budget about it
         key = self._budget_of(pod)
-        if key is None:
+        if key is None or await self._gate.leaves_alone(self._index.entries[key].budget):
             return ALLOWED
         dry_run = request.dry_run or read_eviction(request.object).is_dry_run
         found = await self._foresee(key, pod)

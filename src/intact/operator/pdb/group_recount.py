@@ -2,9 +2,13 @@
 
 Each change that is seen costs one write, of status and annotations together; where nothing has
 changed, nothing is written.
+
+Where the API server decides by itself, by the field of KEP-5682, there is no gate, and the budget
+has no annotations: the counters are fields, and the ledger of the last recount is only remembered.
+A new leader expects groups without pods for two minutes more, and nothing else is lost.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -14,22 +18,25 @@ from intact.budget.pdb.disrupted_pods import look_again, overdue
 from intact.budget.pdb.group_conditions import BUDGET_CONFIGURED, NEED_NOT_REACHED
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_recount import Recounted, is_current, next_check, recount
-from intact.budget.pdb.group_settings import REPLICAS
-from intact.budget.pdb.ledger_repair import repair
+from intact.budget.pdb.group_settings import REPLICAS, WRITTEN, is_of
+from intact.budget.pdb.ledger_repair import Repaired, repair
+from intact.budget.pdb.scope import asks_by_field
 from intact.kube.client import Client
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
 from intact.kube.store import Key, key_of
-from intact.model.group_ledger import GroupLedger
+from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.meta import Condition, OwnerReference, api_group
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
 from intact.model.times import parse_time, past_time
+from intact.model.versions import Present
 from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.gate_probe import GateProbe
 from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import PdbEntry, PdbIndex
+from intact.operator.pdb.kep_fields import KepFields
 from intact.operator.pdb.status_writer import StatusWriter
 from intact.operator.watch.freshness import Behind, pods_beyond, versions_now
 from intact.operator.watch.owners import Workloads
@@ -54,6 +61,7 @@ class GroupRecount:
         writer: StatusWriter,
         events: DisruptionEvents,
         queue: Queue[Key],
+        fields: KepFields,
         *,
         now: Callable[[], datetime],
         is_doubtful: Callable[[], bool],
@@ -75,20 +83,25 @@ class GroupRecount:
         self._is_doubtful = is_doubtful
         self._report_no_pods = report_no_pods
         self._probe = GateProbe(client, now=now)
+        self._fields = fields
+        self._remembered: dict[Key, GroupLedger] = {}
+        """Of budgets that the API server decides on."""
 
     async def reconcile(self, key: Key) -> None:
         async def attempt() -> None:
             entry = self._index.entries.get(key)
             if entry is None or not isinstance(entry.tally, GroupCounts):
+                self._remembered.pop(key, None)
                 return
-            if await self._probe.is_gated(key):
-                await self._recount(entry, entry.tally)
+            native = asks_by_field(entry.budget) and await self._fields.known(key)
+            if native or await self._probe.is_gated(key):
+                await self._recount(entry, entry.tally, native=native)
             else:
                 self._queue.add_after(key, self._probe.ask_again_after())
 
         await self._writer.retry_conflicts(key, attempt)
 
-    async def _recount(self, entry: PdbEntry, counts: GroupCounts) -> None:
+    async def _recount(self, entry: PdbEntry, counts: GroupCounts, *, native: bool) -> None:
         namespace = entry.key[0]
 
         def find(name: str) -> Pod | None:
@@ -97,7 +110,7 @@ class GroupRecount:
         # A pod that seems not to have gone in time may have gone: the store can be behind by more
         # than that time.
         now, asked = self._now(), entry.budget
-        stated = repair(asked, now)
+        stated = self._stated(entry, now, native=native)
         late = overdue(stated.disrupted, stated.ledger, find, counts.evicted, now)
         versions = await versions_now(self._client, late)
         present = None
@@ -110,7 +123,7 @@ class GroupRecount:
             self._queue.add_after(entry.key, _LOOK_AGAIN)
             return
         budget, now = entry.budget, self._now()
-        stated = repair(budget, now, present if budget is asked else None)
+        stated = self._stated(entry, now, present if budget is asked else None, native=native)
         before = stated.ledger
         if not is_current(before, self._pods.version):
             raise Behind(
@@ -128,20 +141,40 @@ class GroupRecount:
             lambda pod: versions.get(pod.metadata.uid) == pod.metadata.resource_version,
         )
         definitions = self._sources.of(namespace)
-        found = recount(budget, before, counts, definitions, standing, now, self._wants)
+        found = recount(
+            budget, before, counts, definitions, standing, now, self._wants, native=native
+        )
         # The only place where the counts forget anything.
         counts.forget(found.forgotten_groups, found.forgotten_evictions)
         if moment := next_check(found.status, found.ledger, now):
             self._queue.add_after(entry.key, (moment - now).total_seconds() + _MARGIN)
         if self._report_no_pods:
             self._events.counted(budget, pods=counts.pods, unmanaged=0)
-        if stated.problems or _differs(budget, before, found):
-            await self._writer.write(budget, found.status, annotations_of(found.ledger))
+        annotations: Mapping[str, str | None] = annotations_of(found.ledger)
+        if native:
+            self._remembered[entry.key] = found.ledger
+            annotations, before = dict.fromkeys(WRITTEN), found.ledger
+        if stated.problems or _differs(budget, before, found, annotations):
+            await self._writer.write(budget, found.status, annotations)
             self._events.ledger_repaired(budget, stated.problems)
             self._note_misconfigured(budget, found)
         self._tell(budget, found.status, now)
         for pod in standing.overdue:
             self._events.not_deleted(budget, pod)
+
+    def _stated(
+        self, entry: PdbEntry, now: datetime, present: Present | None = None, *, native: bool
+    ) -> Repaired:
+        """The ledger and the evictions that the recount begins from."""
+        budget = entry.budget
+        stated = repair(budget, now, present)
+        if not native:
+            return stated
+        ledger = self._remembered.get(entry.key, GroupLedger())
+        if not is_of(budget, ledger) or not is_current(ledger, self._pods.version):
+            ledger = GroupLedger()
+        pods = {name: GroupRecord(uid=each.uid) for name, each in entry.evicted.items()}
+        return Repaired(replace(ledger, pods=pods), stated.disrupted)
 
     def _wants(self, controller: OwnerReference) -> bool:
         """Whether the controller of a group exists and wants pods. One whose kind is not followed
@@ -170,14 +203,18 @@ class GroupRecount:
             self.misconfigured += 1
 
 
-def _differs(budget: PodDisruptionBudget, before: GroupLedger, found: Recounted) -> bool:
+def _differs(
+    budget: PodDisruptionBudget,
+    before: GroupLedger,
+    found: Recounted,
+    annotations: Mapping[str, str | None],
+) -> bool:
     """Whether a write says anything new. That newer pods were looked at does not."""
     looked = replace(found.ledger, seen=before.seen)
-    replicas = annotations_of(found.ledger)[REPLICAS]
     return (
         budget.status != found.status
         or before != looked
-        or budget.metadata.annotations.get(REPLICAS) != replicas
+        or budget.metadata.annotations.get(REPLICAS) != annotations[REPLICAS]
     )
 
 

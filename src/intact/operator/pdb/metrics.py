@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from intact.budget.pdb.annotations import read_ledger
+from intact.budget.pdb.annotations import counters_of
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pdb.tallies import counting_groups
 
@@ -31,11 +31,11 @@ def _of_budgets(controller: PdbController) -> Iterable[Metric]:
         "intact_pdb_allowed_groups", "Groups that the budget lets go now.", labels=labels
     )
     for entry, _ in counting_groups(controller.index):
-        if (ledger := read_ledger(entry.budget)) is not None:
-            total.add_metric(entry.key, ledger.expected)
-            available.add_metric(entry.key, ledger.available)
-            desired.add_metric(entry.key, ledger.desired)
-            allowed.add_metric(entry.key, ledger.allowed)
+        if (found := counters_of(entry.budget)) is not None:
+            total.add_metric(entry.key, found.expected)
+            available.add_metric(entry.key, found.available)
+            desired.add_metric(entry.key, found.desired)
+            allowed.add_metric(entry.key, found.allowed)
     denials = CounterMetricFamily(
         "intact_pdb_denials",
         "Evictions that a budget that counts groups has denied, by reason.",

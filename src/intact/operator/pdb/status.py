@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from intact.budget.pdb.annotations import COUNTERS
+from intact.budget.pdb.replica_fields import replicas_of
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 
 
@@ -35,7 +37,7 @@ def status_patch(
 def status_fields(status: PdbStatus) -> dict[str, Any]:
     """All fields but disruptedPods, with those that Kubernetes requires even where they are
     empty."""
-    return {
+    written = {
         "observedGeneration": status.observed_generation,
         "disruptionsAllowed": status.disruptions_allowed,
         "currentHealthy": status.current_healthy,
@@ -43,6 +45,8 @@ def status_fields(status: PdbStatus) -> dict[str, Any]:
         "expectedPods": status.expected_pods,
         "conditions": [_condition(one) for one in msgspec.to_builtins(status.conditions)],
     }
+    replicas = zip(COUNTERS, replicas_of(status), strict=True)
+    return written | {name: number for name, number in replicas if number is not None}
 
 
 def _condition(condition: dict[str, Any]) -> dict[str, Any]:

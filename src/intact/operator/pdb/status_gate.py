@@ -1,6 +1,7 @@
 """The gate of PodDisruptionBudgets that count groups: the admission of their status.
 
-Only writes to budgets with the label reach it (see the registrations). It asks the API server only
+Only writes to budgets with the label reach it (see the registrations), and those with the field of
+KEP-5682 where the API server does not decide by itself. It asks the API server only
 once, who Intact is: pods and definitions come from stores, the ledger from the budget that is being
 written.
 """
@@ -31,6 +32,7 @@ from intact.budget.pdb.group_recount import is_current, is_enforced
 from intact.budget.pdb.group_settings import rules_of
 from intact.budget.pdb.ledger_repair import repair
 from intact.budget.pdb.pod_counts import is_healthy
+from intact.budget.pdb.scope import asks_by_field
 from intact.kube.events import reference_to
 from intact.kube.own_user import OwnUser
 from intact.kube.reflector import Reflector
@@ -44,6 +46,7 @@ from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
 from intact.model.times import parse_time, timestamp
 from intact.operator.pdb.index import PdbIndex
+from intact.operator.pdb.kep_fields import KepFields
 from intact.operator.pdb.status import status_fields
 from intact.operator.pdb.status_writer import GROUPS_MANAGER
 from intact.operator.pdb.turns import Turns
@@ -76,6 +79,7 @@ class PdbStatusGate:
         own_user: OwnUser,
         turns: Turns,
         denials: Denials,
+        fields: KepFields,
         *,
         now: Callable[[], datetime],
         is_doubtful: Callable[[], bool],
@@ -86,6 +90,7 @@ class PdbStatusGate:
         self._own_user = own_user
         self._turns = turns
         self._denials = denials
+        self._fields = fields
         self._now = now
         self._is_doubtful = is_doubtful
         self._observe = observe
@@ -100,6 +105,8 @@ class PdbStatusGate:
         if manager == GROUPS_MANAGER and await self._is_own(request):
             return ALLOWED
         old, new = _BUDGET.decode(request.old_object), _BUDGET.decode(request.object)
+        if await self.leaves_alone(old):
+            return ALLOWED
         is_late = old.metadata.resource_version != new.metadata.resource_version
         if request.user_info.username != API_SERVER:
             # The API server itself refuses a conflict.
@@ -121,6 +128,10 @@ class PdbStatusGate:
             if is_late
             else _changes(new, verdict)
         )
+
+    async def leaves_alone(self, budget: PodDisruptionBudget) -> bool:
+        """Whether the API server itself decides in groups."""
+        return asks_by_field(budget) and await self._fields.known(key_of(budget))
 
     def _overruled(
         self,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_settings import read_settings
 from intact.budget.pdb.pod_counts import PodCounts
-from intact.budget.pdb.scope import counts_pods
+from intact.budget.pdb.scope import asks_by_field, counts_pods
 from intact.model.pdb import PodDisruptionBudget
 from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import PdbEntry, PdbIndex, Tally
@@ -15,13 +15,13 @@ from intact.operator.pdb.index import PdbEntry, PdbIndex, Tally
 class Tallies:
     sources: GroupSources
     groups: bool
-    """Whether budgets that count groups are counted."""
+    """Whether budgets that count groups by their label are counted."""
     disruption: bool
     """Whether budgets that count pods are counted."""
 
     def make(self, budget: PodDisruptionBudget) -> Tally | None:
         """None for a budget that is left to another controller."""
-        if self.groups and not counts_pods(budget):
+        if asks_by_field(budget) or (self.groups and not counts_pods(budget)):
             definitions = self.sources.of(budget.metadata.namespace)
             return GroupCounts(read_settings(budget), definitions)
         return PodCounts() if self.disruption else None

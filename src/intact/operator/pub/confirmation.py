@@ -1,9 +1,9 @@
 """The pod that a review is about, as the API has it.
 
-Whoever reaches the port can send a review. So a review only names a pod, by its UID; everything
-that is decided and recorded about the pod comes from the store or from a read of the API. A review
-about a pod that the API does not have changes nothing: the API server refuses such a request itself
-if it is real, since the pod has gone meanwhile.
+Any client that reaches the port can send a review. So a review only names a pod, by its UID;
+everything that is decided and recorded about the pod comes from the store or from a read of the
+API. A review about a pod that the API does not have changes nothing: the API server refuses such a
+request itself if it is real, since the pod has gone meanwhile.
 
 The store answers alone where it has the very version of the review, as it mostly does. Otherwise
 the API is read. If it has a newer version than the review, that one counts: the API server stores
@@ -34,16 +34,12 @@ class Confirmation:
 
     async def read(self, namespace: str, name: str, uid: str) -> Pod | None:
         """The pod as the API has it now; None if it has none of this name and UID."""
+        found = await self.named(namespace, name)
+        return found if found is not None and found.metadata.uid == uid else None
+
+    async def named(self, namespace: str, name: str) -> Pod | None:
+        """The pod that has this name now, with any UID."""
         try:
-            found = await self._client.get(PODS, name, namespace)
+            return await self._client.get(PODS, name, namespace)
         except NotFound:
             return None
-        return found if found.metadata.uid == uid else None
-
-    async def exists(self, namespace: str, name: str) -> bool:
-        """Whether the API has a pod of this name now."""
-        try:
-            await self._client.get(PODS, name, namespace)
-        except NotFound:
-            return False
-        return True

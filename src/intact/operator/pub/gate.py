@@ -8,6 +8,7 @@ again.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -20,7 +21,7 @@ from intact.budget.pub.settings import PubSettings
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.events import reference_to
-from intact.kube.resources import PODS, PUBS
+from intact.kube.resources import PDBS, PODS, PUBS, Resource
 from intact.kube.store import Store
 from intact.model.admission import (
     AdmissionRequest,
@@ -30,9 +31,10 @@ from intact.model.admission import (
     read_request,
 )
 from intact.model.namespace import Namespace
+from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod, ResizablePod
 from intact.model.pod_state import is_gone, is_terminating
-from intact.model.pub import ContainerMark
+from intact.model.pub import ContainerMark, PodUnavailableBudget
 from intact.operator.pub.commits import Commits
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.index import PubEntry, PubIndex
@@ -46,6 +48,8 @@ from intact.operator.webhook.responses import ALLOWED, PROBED, denied
 
 _LONG = 1.0
 """Seconds. After a decision that took longer, the gate looks whether the pod is still the same."""
+NATIVE_REFUSAL = "PodDisruptionBudget"
+"""The reason of a denial that a PodDisruptionBudget would give."""
 _LONGEST_IMAGE = 2000
 """Characters. The ledger keeps the image of an update."""
 
@@ -140,9 +144,9 @@ class Gate:
                 "mutating webhook: either another webhook removes it, or the API server does not "
                 "call that webhook yet."
             )
-        pod = await self._confirmation.read(request.namespace, name, uid)
-        if pod is None:
-            await self._expect_no_conflict(request, eviction)
+        pod = await self._confirmation.named(request.namespace, name)
+        if pod is None or pod.metadata.uid != uid:
+            _expect_no_conflict(eviction, pod)
             return ALLOWED
         dry_run = request.dry_run or eviction.is_dry_run
         answer = await self._answer(
@@ -150,17 +154,10 @@ class Gate:
         )
         if not answer.allowed or _monotonic() < begun + _LONG:
             return answer
-        if await self._confirmation.read(request.namespace, name, uid) is None:
-            await self._expect_no_conflict(request, eviction)
+        now = await self._confirmation.named(request.namespace, name)
+        if now is not None and now.metadata.uid != uid:
+            _expect_no_conflict(eviction, now)
         return answer
-
-    async def _expect_no_conflict(self, request: AdmissionRequest, eviction: Eviction) -> None:
-        """The API server finds another UID, or no pod at all, and says so. An evictor that has
-        named no UID does not expect a conflict: kubectl drain would give up."""
-        if PINNED in (eviction.metadata.annotations or ()) and await self._confirmation.exists(
-            request.namespace, request.name
-        ):
-            raise _Later(f"The pod {request.name} has been replaced meanwhile; try again.")
 
     def _is_ending(self, namespace: str) -> bool:
         known = self._namespaces.get("", namespace)
@@ -186,7 +183,8 @@ class Gate:
         # The API server asks PodDisruptionBudgets last. What they refuse costs no unit.
         evicts = asked.operation is Operation.EVICT and bool(spending)
         if evicts and (refusal := self._native_budgets.refusal(asked.pod)):
-            return denied(refusal)
+            self._tell(asked, refusal.budget, PDBS, NATIVE_REFUSAL, refusal.message)
+            return denied(refusal.message)
         if not asked.dry_run and (denial := await self._spend(asked, spending, warnings)):
             return denial
         return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
@@ -244,7 +242,8 @@ class Gate:
             settings = await settings_now(self._client, claim.entry)
             claim = replace(claim, mode=settings.enforcement)
         self._observe(asked, claim.entry, decision, claim.mode)
-        self._tell(asked, claim.entry, decision, claim.mode)
+        budget = claim.entry.budget
+        self._tell(asked, budget, PUBS, decision.reason, decision.message, claim.mode)
         if claim.mode is Enforcement.WARN:
             warnings.append(decision.message)
         return denied(decision.message) if claim.mode is Enforcement.ENFORCE else None
@@ -257,13 +256,21 @@ class Gate:
             return chain
         return await self._workloads.complete(pod)
 
-    def _tell(self, asked: Asked, entry: PubEntry, decision: Decision, mode: Enforcement) -> None:
+    def _tell(
+        self,
+        asked: Asked,
+        budget: PodUnavailableBudget | PodDisruptionBudget,
+        resource: Resource[Any],
+        reason: str,
+        message: str,
+        mode: Enforcement = Enforcement.ENFORCE,
+    ) -> None:
         self._denials.tell(
             Denial(
-                budget=reference_to(PUBS, entry.budget.metadata),
+                budget=reference_to(resource, budget.metadata),
                 pod=reference_to(PODS, asked.pod.metadata),
-                reason=decision.reason,
-                message=decision.message,
+                reason=reason,
+                message=message,
                 operation=asked.operation,
                 user=asked.user,
                 mode=mode,
@@ -321,6 +328,13 @@ def _subject(asked: Asked, entry: PubEntry, chain: Chain, unwanted: Unwanted | N
 def _protects(settings: PubSettings, asked: Asked) -> bool:
     protected = settings.operations & asked.protected_as
     return bool(protected) and not settings.ignores(asked.pod.metadata.labels)
+
+
+def _expect_no_conflict(eviction: Eviction, present: Pod | None) -> None:
+    """The API server finds another UID, or no pod at all, and says so. An evictor that has named no
+    UID does not expect a conflict: kubectl drain would give up."""
+    if present is not None and PINNED in (eviction.metadata.annotations or ()):
+        raise _Later(f"The pod {present.metadata.name} has been replaced meanwhile; try again.")
 
 
 def _monotonic() -> float:

@@ -8,6 +8,7 @@ of them.
 """
 
 import asyncio
+from typing import NamedTuple
 
 from intact.budget.native_eviction import counts_for, is_free, refusal
 from intact.budget.selector_index import SelectorIndex
@@ -20,6 +21,11 @@ _UNDER_WAY = 5.0
 """Seconds for which an eviction counts that its budget does not show."""
 
 
+class Refusal(NamedTuple):
+    budget: PodDisruptionBudget
+    message: str
+
+
 class NativeBudgets:
     def __init__(self, budgets: Store[PodDisruptionBudget]) -> None:
         self._budgets = budgets
@@ -28,13 +34,15 @@ class NativeBudgets:
         """For each budget the pods that were let through, by name, and until when they count."""
         budgets.subscribe(self._changed)
 
-    def refusal(self, pod: Pod) -> str:
-        """Why the API server would refuse an eviction of this pod; empty if it would not."""
-        budgets = self._covering(pod)
-        if len(budgets) != 1:
-            return refusal(pod, budgets)
-        under_way = self._fresh(key_of(budgets[0])).keys() - {pod.metadata.name}
-        return refusal(pod, budgets, len(under_way))
+    def refusal(self, pod: Pod) -> Refusal | None:
+        """Why the API server would refuse an eviction of this pod; None if it would not. If
+        several budgets cover the pod, the first of them stands for all."""
+        budgets = sorted(self._covering(pod), key=lambda budget: budget.metadata.name)
+        under_way = 0
+        if len(budgets) == 1:
+            under_way = len(self._fresh(key_of(budgets[0])).keys() - {pod.metadata.name})
+        message = refusal(pod, budgets, under_way)
+        return Refusal(budgets[0], message) if message else None
 
     def let_through(self, pod: Pod) -> None:
         """The gate has let an eviction of this pod through."""

@@ -147,8 +147,17 @@ HAS_OWN_KEYS = {
 SCOPED_BY_FIELD = {
     "name": "budget-counts-groups-by-its-spec",
     "expression": (
-        f"!({_LABELLED}) && has(object.spec.budgetScope)"
+        f"!{_in_groups('object')} && has(object.spec.budgetScope)"
         f" && object.spec.budgetScope in {list(GROUP_SCOPES)}"
     ),
 }
 """Only an API server that knows the field stores it."""
+INTACT_DECIDES = {
+    "name": "server-does-not-count-groups-itself",
+    "expression": (
+        "!(has(object.spec.budgetScope)"
+        f" && object.spec.budgetScope in {list(GROUP_SCOPES)}"
+        " && has(object.status) && has(object.status.disruptionsAllowedReplicas))"
+    ),
+}
+"""An API server whose status has the fields of KEP-5682 decides in groups by itself."""

@@ -227,6 +227,7 @@ def mutating_configuration(
         PDB_STATUS_PATH,
         rule,
         cel.COUNTED_GROUPS,
+        cel.INTACT_DECIDES,
     )
     by_field = _webhook(
         address,
@@ -235,6 +236,7 @@ def mutating_configuration(
         PDB_STATUS_PATH,
         rule,
         cel.SCOPED_BY_FIELD,
+        cel.INTACT_DECIDES,
     )
     batched = {"matchExpressions": [{"key": BATCHED, "operator": "Exists"}]}
     rule = _rule("", "v1", "pods", "CREATE")

@@ -34,6 +34,8 @@ class Registration:
         client: Client,
         wanted: Callable[[], Json],
         resource: Resource[WebhookConfiguration] = VALIDATING,
+        *,
+        rng: random.Random | None = None,
     ) -> None:
         self.error: str | None = None
         """Why the registration may not be as wanted; None while all is well."""
@@ -43,7 +45,7 @@ class Registration:
         self._stored: tuple[Json, list[Json]] | None = None
         self._woken = asyncio.Event()
         self._backoff = Backoff(first=0.2, most=30.0)
-        self._rng = random.Random()
+        self._rng = rng or random.Random()
 
     def recheck(self) -> None:
         """Something may have changed: check again, soon."""

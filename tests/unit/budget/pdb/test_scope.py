@@ -10,7 +10,8 @@ CASES = {
     "neither": (None, None, "Pod"),
     "label": ("Workload", None, "Workload"),
     "field": (None, "PodGroup", "PodGroup"),
-    "the label overrides the field": ("Pod", "PodGroup", "Pod"),
+    "the field overrides the label": ("Pod", "PodGroup", "PodGroup"),
+    "the default of the field does not": ("Workload", "Pod", "Workload"),
     "an empty label is a value": ("", "Pod", ""),
     "an unknown word": ("Pods", None, "Pods"),
 }

@@ -1,11 +1,9 @@
 """A cluster in memory that takes everything that Intact brings."""
 
-import asyncio
 from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.resources import Resource, untyped
-from intact.operator.install.install import CRDS
 from intact.sandbox import DEFAULT_KINDS, Kind, MemoryApi
 
 Json = dict[str, Any]
@@ -34,28 +32,3 @@ def resource_of(body: Json) -> Resource[Json]:
 async def create_all(client: Client, bodies: list[Json]) -> None:
     for body in bodies:
         await client.create(resource_of(body), body, body["metadata"].get("namespace", ""))
-
-
-async def establish(api: MemoryApi, *, serve: bool = True) -> None:
-    """The server's own controller of CRDs, until cancelled."""
-    client = Client(api)
-    while True:
-        for crd in (await client.list(CRDS)).items:
-            names = crd["spec"]["names"]
-            versions = [version["name"] for version in crd["spec"]["versions"]]
-            condition = {"type": "Established", "status": "True"}
-            if crd.get("status", {}).get("conditions") != [condition]:
-                body = {"status": {"conditions": [condition]}}
-                await client.patch(CRDS, body, crd["metadata"]["name"], subresource="status")
-            if serve:
-                first, *more = versions
-                api.register(
-                    Kind(
-                        crd["spec"]["group"],
-                        first,
-                        names["plural"],
-                        names["kind"],
-                        more_versions=tuple(more),
-                    )
-                )
-        await asyncio.sleep(1)

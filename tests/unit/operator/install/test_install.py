@@ -1,29 +1,20 @@
 """What `intact run --install` applies, and what keeps it from starting."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from intact.kube.client import Client
 from intact.kube.resources import PUBS, RBGS
+from intact.kube.transport import Request, Response
 from intact.operator.errors import StartError
 from intact.operator.install.crds import definitions
 from intact.operator.install.install import CRDS, install
-from intact.sandbox import MemoryApi
+from intact.sandbox import DEFAULT_KINDS, Kind, MemoryApi
 from tests.unit.kube.simulated import now, simulated
-from tests.unit.operator.install.cluster import establish, new_api
+from tests.unit.operator.install.cluster import new_api
 
 NAMES = sorted(one["metadata"]["name"] for one in definitions())
-
-
-@asynccontextmanager
-async def establishing(api: MemoryApi, *, serve: bool = True) -> AsyncGenerator[Client, None]:
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(establish(api, serve=serve))
-        yield Client(api)
-        task.cancel()
 
 
 async def names(client: Client) -> list[str]:
@@ -32,35 +23,35 @@ async def names(client: Client) -> list[str]:
 
 @simulated
 async def test_the_crds_are_applied_and_served() -> None:
-    async with establishing(new_api()) as client:
-        await install(client)
-        assert await names(client) == NAMES
-        assert (await client.list(PUBS)).items == []
-        assert (await client.list(RBGS)).items == []
+    client = Client(new_api())
+    await install(client)
+    assert await names(client) == NAMES
+    assert (await client.list(PUBS)).items == []
+    assert (await client.list(RBGS)).items == []
 
 
 @simulated
 async def test_several_processes_may_install_at_once_and_again() -> None:
-    async with establishing(new_api()) as client:
-        await asyncio.gather(*(install(client) for _ in range(3)))
-        before = {one["metadata"]["uid"] for one in (await client.list(CRDS)).items}
-        await install(client)
-        assert {one["metadata"]["uid"] for one in (await client.list(CRDS)).items} == before
+    client = Client(new_api())
+    await asyncio.gather(*(install(client) for _ in range(3)))
+    before = {one["metadata"]["uid"] for one in (await client.list(CRDS)).items}
+    await install(client)
+    assert {one["metadata"]["uid"] for one in (await client.list(CRDS)).items} == before
 
 
 @simulated
 async def test_a_crd_that_is_being_deleted_is_waited_for() -> None:
-    async with establishing(new_api()) as client:
-        await install(client)
-        old = await client.patch(CRDS, {"metadata": {"finalizers": ["test/keep"]}}, NAMES[0])
-        await client.delete(CRDS, NAMES[0])
-        installing = asyncio.create_task(install(client))
-        await asyncio.sleep(10)
-        assert not installing.done()
-        await client.patch(CRDS, {"metadata": {"finalizers": None}}, NAMES[0])
-        await installing
-        new = await client.get(CRDS, NAMES[0])
-        assert new["metadata"]["uid"] != old["metadata"]["uid"]
+    client = Client(new_api())
+    await install(client)
+    old = await client.patch(CRDS, {"metadata": {"finalizers": ["test/keep"]}}, NAMES[0])
+    await client.delete(CRDS, NAMES[0])
+    installing = asyncio.create_task(install(client))
+    await asyncio.sleep(10)
+    assert not installing.done()
+    await client.patch(CRDS, {"metadata": {"finalizers": None}}, NAMES[0])
+    await installing
+    new = await client.get(CRDS, NAMES[0])
+    assert new["metadata"]["uid"] != old["metadata"]["uid"]
 
 
 @simulated
@@ -94,13 +85,23 @@ NEVER = rf"the CRD {NAMES[0]} is not established after 60 s; kubectl describe cr
 
 @simulated
 async def test_a_crd_that_is_never_established_ends_it() -> None:
+    plain = Kind(CRDS.group, CRDS.version, CRDS.plural, CRDS.kind, namespaced=False)
+    kinds = [kind for kind in DEFAULT_KINDS if kind.full_name != CRDS.full_name]
     with pytest.raises(StartError, match=NEVER):
-        await install(Client(new_api()))
+        await install(Client(MemoryApi((*kinds, plain))))
     assert now() >= 60
+
+
+class NotServing(MemoryApi):
+    """Establishes definitions, and does not serve their kinds."""
+
+    async def send(self, request: Request) -> Response:
+        if request.path.startswith(f"/apis/{PUBS.group}/"):
+            return Response(404, b"404 page not found")
+        return await super().send(request)
 
 
 @simulated
 async def test_a_crd_that_is_established_and_not_served_ends_it() -> None:
-    async with establishing(new_api(), serve=False) as client:
-        with pytest.raises(StartError, match=NEVER):
-            await install(client)
+    with pytest.raises(StartError, match=NEVER):
+        await install(Client(NotServing()))

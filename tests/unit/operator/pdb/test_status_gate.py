@@ -7,6 +7,7 @@ import msgspec
 from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.kube.client import Client
 from intact.model.admission import AdmissionResponse, read_request
+from intact.model.times import parse_time
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import LABELS, holding
 from tests.unit.operator.pdb.scene import BUDGETS, PdbScene
@@ -196,6 +197,35 @@ async def test_an_eviction_that_was_begun_before_another_write_is_brought_forwar
         assert groups.replicas()[:2] == (1, 2)
         await scene.settle()
         assert groups.replicas()[:2] == (1, 2)
+
+
+@simulated
+async def test_an_eviction_that_is_brought_forward_has_the_time_of_its_answer() -> None:
+    """A successor of the pod may be the one that goes: an entry from before its creation would not
+    stand for it."""
+    async with holding() as (scene, groups):
+        for name in ("red", "blue"):
+            await groups.group(name)
+        await groups.budget(maxUnavailable=1)
+        gate = scene.pdb_controller.status_gate
+        review, times = gate.review, []
+
+        async def slow(raw: msgspec.Raw) -> AdmissionResponse:
+            request = read_request(raw)
+            answer = await review(raw)
+            if request.user_info.username == "system:apiserver":
+                times.append(scene.clock())
+                if len(times) == 1:
+                    await asyncio.sleep(5)
+                    note = {"metadata": {"annotations": {"note": "x"}}}
+                    await scene.client.patch(BUDGETS, note, "b", NS)
+            return answer
+
+        gate.review = slow  # type: ignore[method-assign]
+        assert await scene.evict("red-0") == 200
+        [stored] = scene.pdb_stored().status.disrupted_pods.values()
+        assert len(times) == 2
+        assert times[0] < times[1].replace(microsecond=0) <= parse_time(stored)
 
 
 @simulated

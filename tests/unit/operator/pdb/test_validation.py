@@ -94,6 +94,17 @@ async def test_the_pods_that_are_there_are_held_against_the_need_and_the_amount(
         assert (await answer(validation, {SCOPE: "Workload"}, BY_LABEL)).warnings == []
 
 
+@simulated
+async def test_pods_that_were_just_created_are_counted_before_a_warning() -> None:
+    async with holding() as (scene, groups):
+        await groups.group("red", 2)
+        await scene.settle()
+        scene.api.faults.hold_watches()
+        await groups.group("blue", 2)
+        found = await answer(validation_of(scene), {SCOPE: "Workload"}, BY_LABEL, minAvailable=1)
+        assert found.warnings == []
+
+
 async def few(groups: Groups) -> None:
     await groups.group("red", 2)
     await groups.group("blue", 3)

@@ -82,7 +82,7 @@ async def test_a_daemon_set_and_a_job_say_how_many_pods_they_want() -> None:
         status = {"status": {"desiredNumberScheduled": 4, "observedGeneration": 1}}
         await scene.client.patch(DAEMON_SET, status, "agent", NS, subresource="status")
         await scene.workload(JOB, "batch", pods=2, labels=A)
-        await scene.client.patch(JOB, {"spec": {"parallelism": 3}}, "batch", NS)
+        await scene.client.patch(JOB, {"spec": {"parallelism": 3, "completions": 9}}, "batch", NS)
         await scene.budget(maxUnavailable=3)
         await scene.settle()
         assert scene.numbers() == (1, 5, 4, 7)

@@ -36,6 +36,18 @@ async def test_an_eviction_that_a_pdb_refuses_costs_nothing() -> None:
         assert await scene.delete("p-1") == 200
 
 
+@simulated
+async def test_the_refusal_of_a_pdb_is_told_on_the_pod_and_on_that_budget() -> None:
+    async with running() as scene:
+        await three(scene)
+        await native(scene, 0)
+        assert await scene.evict("p-0") == 429
+        await scene.settle(1)
+        events = await scene.events("DisruptionDenied")
+        assert {each["involvedObject"]["name"] for each in events} == {"p-0", "native"}
+        assert all("native needs 3 healthy pods" in each["message"] for each in events)
+
+
 @pytest.mark.parametrize(
     "selector", [{"matchLabels": {"app": "other"}}, {"matchExpressions": []}, {"matchLabels": {}}]
 )

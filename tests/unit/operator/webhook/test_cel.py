@@ -24,6 +24,8 @@ OPTIONAL = (
     "object.spec.activeDeadlineSeconds",
     "oldObject.spec.activeDeadlineSeconds",
     "object.spec.budgetScope",
+    "object.status",
+    "object.status.disruptionsAllowedReplicas",
     "c.resizePolicy",
     "object.deleteOptions",
     "object.deleteOptions.preconditions",

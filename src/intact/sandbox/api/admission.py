@@ -14,6 +14,7 @@ from typing import Any
 
 from intact.kube.errors import PatchError
 from intact.sandbox.api.failures import Failure, bad_request, internal_error
+from intact.sandbox.api.kinds import Kind
 from intact.sandbox.api.objects import Json, copied, decode, encode
 from intact.sandbox.api.routing import Call
 from intact.sandbox.api.selectors import LabelTest
@@ -126,18 +127,34 @@ class Admission:
         self._new_uid = new_uid
         self._namespace_labels = namespace_labels
         self._hooks: list[Hook] = []
+        self._by_call: dict[tuple[Kind, str, str, str], list[Hook]] = {}
+        """Those whose rules cover a kind, version, subresource and operation."""
 
     def add(self, hook: Hook) -> None:
         self._hooks.append(hook)
         self._hooks.sort(key=lambda each: each.name)
+        self._by_call.clear()
 
     def remove(self, hook: Hook) -> None:
         self._hooks.remove(hook)
+        self._by_call.clear()
+
+    def _covering(self, operation: Operation) -> list[Hook]:
+        where = operation.call.route
+        key = where.kind, where.version, where.subresource, operation.verb
+        found = self._by_call.get(key)
+        if found is None:
+            found = self._by_call[key] = [
+                hook
+                for hook in self._hooks
+                if any(rule.covers(operation.call, operation.verb) for rule in hook.rules)
+            ]
+        return found
 
     async def mutate(self, operation: Operation) -> Json | None:
         """The object as the mutating hooks leave it."""
         obj = operation.obj
-        for hook in self._hooks:
+        for hook in self._covering(operation):
             if hook.mutating and self._concerns(hook, operation, obj):
                 response = await self._ask(hook, operation, obj)
                 if response is not None:
@@ -147,7 +164,7 @@ class Admission:
     async def validate(self, operation: Operation) -> None:
         hooks = [
             hook
-            for hook in self._hooks
+            for hook in self._covering(operation)
             if not hook.mutating and self._concerns(hook, operation, operation.obj)
         ]
         if len(hooks) == 1:
@@ -159,8 +176,6 @@ class Admission:
                     raise answer
 
     def _concerns(self, hook: Hook, operation: Operation, obj: Json | None) -> bool:
-        if not any(rule.covers(operation.call, operation.verb) for rule in hook.rules):
-            return False
         if hook.object_selector is not None:
             seen = [
                 (each.get("metadata") or {}).get("labels") or {}

@@ -3,45 +3,26 @@
 from base64 import b64encode
 from functools import partial
 
+from intact.sandbox.api.definitions import default_definition
 from intact.sandbox.api.kinds import Kind, NameRule, Scale
+from intact.sandbox.api.new_pods import admit_pod, default_requests
 from intact.sandbox.api.objects import Json, metadata
-
-_TEMPLATE_POD_DEFAULTS: Json = {
-    "restartPolicy": "Always",
-    "dnsPolicy": "ClusterFirst",
-    "schedulerName": "default-scheduler",
-    "terminationGracePeriodSeconds": 30,
-}
-
-
-def _default_pod_spec(spec: Json) -> None:
-    for name, value in _TEMPLATE_POD_DEFAULTS.items():
-        spec.setdefault(name, value)
-    spec.setdefault("securityContext", {})
-    for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
-        container.setdefault("resources", {})
-        container.setdefault("terminationMessagePath", "/dev/termination-log")
-        container.setdefault("terminationMessagePolicy", "File")
-        for port in container.get("ports", ()):
-            port.setdefault("protocol", "TCP")
+from intact.sandbox.api.workload_defaults import (
+    default_daemon_set,
+    default_deployment,
+    default_job,
+    default_pod_spec,
+    default_replicas,
+    default_replication_controller,
+    default_stateful_set,
+)
 
 
 def _default_pod(pod: Json) -> None:
     spec = pod.setdefault("spec", {})
-    _default_pod_spec(spec)
+    default_pod_spec(spec)
+    default_requests(spec)
     spec.setdefault("enableServiceLinks", True)
-
-
-def _default_workload(workload: Json) -> None:
-    spec = workload.setdefault("spec", {})
-    spec.setdefault("replicas", 1)
-    _default_template(workload)
-
-
-def _default_template(workload: Json) -> None:
-    template = workload.setdefault("spec", {}).get("template")
-    if template:
-        _default_pod_spec(template.setdefault("spec", {}))
 
 
 def _default_secret(secret: Json) -> None:
@@ -71,7 +52,7 @@ _workload = partial(
     "v1",
     status=True,
     scale=Scale(selector="spec.selector"),
-    default=_default_workload,
+    default=default_replicas,
 )
 _webhooks = partial(
     _builtin, "admissionregistration.k8s.io", "v1", namespaced=False, unconditional_update=False
@@ -83,11 +64,11 @@ PODS = _builtin(
     "pods",
     "Pod",
     status=True,
-    initial_status={"phase": "Pending", "qosClass": "BestEffort"},
     graceful=True,
     resize=True,
     returns_deleted=True,
     default=_default_pod,
+    admit_new=admit_pod,
     short_names=("po",),
     selectable_fields=(
         "spec.nodeName",
@@ -128,6 +109,14 @@ POD_DISRUPTION_BUDGETS = _builtin(
         "desiredHealthy": 0,
         "expectedPods": 0,
     },
+    # Those of KEP-5682.
+    unknown=(
+        "spec.budgetScope",
+        "status.disruptionsAllowedReplicas",
+        "status.currentHealthyReplicas",
+        "status.desiredHealthyReplicas",
+        "status.expectedReplicas",
+    ),
     short_names=("pdb",),
 )
 
@@ -194,12 +183,16 @@ DEFAULT_KINDS: tuple[Kind, ...] = (
         status=True,
         scale=Scale(selector="spec.selector"),
         zero_status={"replicas": 0},
-        default=_default_workload,
+        default=default_replication_controller,
         selectable_fields=("status.replicas",),
         short_names=("rc",),
     ),
     _workload(
-        "deployments", "Deployment", generation_covers_annotations=True, short_names=("deploy",)
+        "deployments",
+        "Deployment",
+        generation_covers_annotations=True,
+        default=default_deployment,
+        short_names=("deploy",),
     ),
     _workload(
         "replicasets",
@@ -212,13 +205,14 @@ DEFAULT_KINDS: tuple[Kind, ...] = (
         "statefulsets",
         "StatefulSet",
         zero_status={"replicas": 0, "availableReplicas": 0},
+        default=default_stateful_set,
         short_names=("sts",),
     ),
     _workload(
         "daemonsets",
         "DaemonSet",
         scale=None,
-        default=_default_template,
+        default=default_daemon_set,
         zero_status={
             "currentNumberScheduled": 0,
             "numberMisscheduled": 0,
@@ -234,7 +228,7 @@ DEFAULT_KINDS: tuple[Kind, ...] = (
         "jobs",
         "Job",
         status=True,
-        default=_default_template,
+        default=default_job,
         selectable_fields=("status.successful",),
     ),
     _plain(
@@ -246,6 +240,14 @@ DEFAULT_KINDS: tuple[Kind, ...] = (
         create_on_update=True,
     ),
     _builtin(
+        "scheduling.k8s.io",
+        "v1",
+        "priorityclasses",
+        "PriorityClass",
+        namespaced=False,
+        short_names=("pc",),
+    ),
+    _builtin(
         "apiextensions.k8s.io",
         "v1",
         "customresourcedefinitions",
@@ -253,6 +255,7 @@ DEFAULT_KINDS: tuple[Kind, ...] = (
         namespaced=False,
         status=True,
         unconditional_update=False,
+        default=default_definition,
         short_names=("crd", "crds"),
     ),
     _webhooks("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),

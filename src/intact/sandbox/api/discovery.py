@@ -17,6 +17,7 @@ _SUBRESOURCES: dict[str, tuple[list[str], Json]] = {
         ["get", "patch", "update"],
         {"group": "autoscaling", "version": "v1", "kind": "Scale"},
     ),
+    "binding": (["create"], {"kind": "Binding"}),
     "eviction": (["create"], {"group": "policy", "version": "v1", "kind": "Eviction"}),
 }
 

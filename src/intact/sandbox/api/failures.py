@@ -69,7 +69,18 @@ def invalid_value(field: str, value: str, why: str) -> FieldError:
 
 
 def required_value(field: str, why: str) -> FieldError:
-    return FieldError("FieldValueRequired", field, f"Required value: {why}")
+    return FieldError(
+        "FieldValueRequired", field, f"Required value: {why}" if why else "Required value"
+    )
+
+
+def too_long(field: str, most: int) -> FieldError:
+    return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {most} bytes")
+
+
+def too_many(field: str, count: int, most: int) -> FieldError:
+    why = f"Too many: {count}: must have at most {most} items"
+    return FieldError("FieldValueTooMany", field, why)
 
 
 def forbidden_value(field: str, why: str) -> FieldError:

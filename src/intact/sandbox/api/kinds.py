@@ -7,9 +7,16 @@ kinds are in `builtin.py`.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from intact.sandbox.api.objects import Json
+
+if TYPE_CHECKING:
+    from intact.sandbox.api.failures import FieldError
+
+
+Find = Callable[[str, str, str], Json | None]
+"""From the full name of a kind, a namespace and a name to the object that is stored."""
 
 
 class NameRule(Enum):
@@ -64,6 +71,13 @@ class Kind:
     """Field selectors besides metadata.name and metadata.namespace."""
     default: Callable[[Json], None] | None = None
     """Fills in what the server defaults."""
+    unknown: tuple[str, ...] = ()
+    """Fields that only a later server knows, by path: they are dropped."""
+    errors: "Callable[[Json], list[FieldError]] | None" = None
+    """What is wrong with an object, besides its metadata."""
+    admit_new: Callable[[Find, Json], None] | None = None
+    """Completes a new object by what other objects say, or refuses it, before any hook is
+    asked."""
     short_names: tuple[str, ...] = ()
     versions: tuple[str, ...] = field(init=False)
     full_name: str = field(init=False)
@@ -92,6 +106,7 @@ class Kind:
             ("scale", self.scale is not None),
             ("resize", self.resize),
             ("eviction", self.full_name == "pods"),
+            ("binding", self.full_name == "pods"),
         ]
         return tuple(name for name, served in found if served)
 
@@ -119,12 +134,20 @@ class Registry:
     def add(self, kind: Kind) -> None:
         self._kinds[kind.group, kind.plural] = kind
 
+    def remove(self, full_name: str) -> None:
+        plural, _, group = full_name.partition(".")
+        self._kinds.pop((group, plural), None)
+
     def serves(self, group: str) -> bool:
         return any(served == group for served, _plural in self._kinds)
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         kind = self._kinds.get((group, plural))
         return kind if kind is not None and version in kind.versions else None
+
+    def of_group(self, group: str, plural: str) -> Kind | None:
+        """Whatever its versions are."""
+        return self._kinds.get((group, plural))
 
     def named(self, full_name: str) -> Kind:
         """By its full name, as in `poddisruptionbudgets.policy`."""

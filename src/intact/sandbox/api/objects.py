@@ -60,6 +60,14 @@ def put(obj: Json, path: str, value: Any) -> None:
     obj[last] = value
 
 
+def drop(obj: Json, path: str) -> None:
+    """Removes the value at a dotted path, if there is one."""
+    parent, _, last = path.rpartition(".")
+    holder = lookup(obj, parent)
+    if isinstance(holder, dict):
+        holder.pop(last, None)
+
+
 def without_nulls(value: Any) -> Any:
     """Typed objects have no nulls: a field is there or it is not."""
     if isinstance(value, dict):

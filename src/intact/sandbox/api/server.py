@@ -5,16 +5,19 @@ import random
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
+from functools import partial
 
 from intact.kube.errors import Unreachable
 from intact.kube.transport import Request, Response, Stream, Transport
+from intact.sandbox.api import definitions
 from intact.sandbox.api.admission import Handler, Hook, Rule
+from intact.sandbox.api.budget_scope import WITH_BUDGET_SCOPE
 from intact.sandbox.api.builtin import DEFAULT_KINDS, NAMESPACES
 from intact.sandbox.api.discovery import discover
 from intact.sandbox.api.failures import Failure, method_not_allowed
 from intact.sandbox.api.kinds import Kind, Registry
 from intact.sandbox.api.namespaces import create_namespace, remove_if_empty
-from intact.sandbox.api.objects import Json, encode
+from intact.sandbox.api.objects import Json, encode, metadata
 from intact.sandbox.api.reads import get, list_body, list_objects
 from intact.sandbox.api.removal.delete_options import DeleteOptions, parse_options
 from intact.sandbox.api.removal.deletion import delete, delete_collection, deletion_status
@@ -22,19 +25,28 @@ from intact.sandbox.api.removal.eviction import evict
 from intact.sandbox.api.routing import API_SERVER, Call, Route, User, route
 from intact.sandbox.api.selectors import label_selector
 from intact.sandbox.api.state import State
-from intact.sandbox.api.store import Restored, Snapshot, Store
+from intact.sandbox.api.store import Change, Restored, Snapshot, Store
 from intact.sandbox.api.watch import ErrorEvent, Watch
+from intact.sandbox.api.writing.binding import bind
 from intact.sandbox.api.writing.requests import decode_body, decode_object, patch, replacement
 from intact.sandbox.api.writing.writes import Written, create, update
 from intact.sandbox.faults import Faults, Moment
 from intact.sandbox.loop import wall_clock
+
+Changed = Callable[[Json | None, Json | None], None]
+"""Called with the old and the new version of an object, which are not to be changed."""
+
+_POSTED = ("eviction", "binding")
+"""Subresources that can only be created."""
 
 
 class MemoryApi:
     """Implements `Transport`: what a client sends here is answered as kube-apiserver would.
 
     `clock` is the wall time that objects are stamped with; `seed` decides uids, generated names
-    and every fault that is left to chance.
+    and every fault that is left to chance. With `budget_scope` it is the server of KEP-5682, with
+    its feature gate MultiPodPDBs on: PodDisruptionBudgets have `spec.budgetScope`, and PodGroups
+    and Workloads are served.
     """
 
     def __init__(
@@ -45,11 +57,12 @@ class MemoryApi:
         seed: int = 0,
         managed_fields: bool = True,
         history: int = 20_000,
+        budget_scope: bool = False,
     ) -> None:
         rng = random.Random(seed)
         store = Store(history)
         self._state = State(
-            Registry(tuple(kinds)),
+            Registry((*kinds, *WITH_BUDGET_SCOPE) if budget_scope else tuple(kinds)),
             store,
             clock or wall_clock(),
             rng,
@@ -60,6 +73,23 @@ class MemoryApi:
         for namespace in ("default", "kube-system"):
             create_namespace(self._state, namespace)
         store.after_removal = lambda namespace: remove_if_empty(self._state, namespace)
+        if self._state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions"):
+            self.follow(definitions.FULL_NAME, self._definition_changed)
+
+    def _definition_changed(self, old: Json | None, new: Json | None) -> None:
+        registry, store = self._state.registry, self._state.store
+        if new is not None:
+            if old is None or old["spec"] != new["spec"]:
+                registry.add(definitions.kind_of(new))
+        elif old is not None:
+            kind = registry.named(old["metadata"]["name"])
+            for stored in list(store.listed(kind)):
+                store.remove(kind, stored)
+            registry.remove(kind.full_name)
+
+    def serves(self, full_name: str) -> bool:
+        plural, _, group = full_name.partition(".")
+        return self._state.registry.of_group(group, plural) is not None
 
     def register(self, kind: Kind) -> None:
         """Serves one more kind, as a CustomResourceDefinition would."""
@@ -111,14 +141,51 @@ class MemoryApi:
 
     def peek(self, full_name: str, namespace: str, name: str) -> Json | None:
         """One object, read past the API and without a step of the loop. Not to be changed."""
-        kind = self._state.registry.named(full_name)
-        stored = self._state.store.get(kind, kind.key(namespace, name))
-        return stored.obj if stored is not None else None
+        return self._state.find(full_name, namespace, name)
 
     def objects(self, full_name: str, namespace: str = "") -> Iterator[Json]:
         """All objects of a kind, read past the API. Not to be changed."""
         kind = self._state.registry.named(full_name)
         return (stored.obj for stored in self._state.store.listed(kind, namespace))
+
+    def insert(self, full_name: str, obj: Json) -> None:
+        """Store an object as another server had it, with its UID, times and status: past admission
+        and validation. It replaces one of the same name. The object is the server's from now on."""
+        kind = self._state.registry.named(full_name)
+        meta = metadata(obj)
+        key = kind.key(meta.get("namespace", ""), meta["name"])
+        if kind.default is not None:
+            kind.default(obj)
+        current = self._state.store.get(kind, key)
+        if current is None:
+            self._state.store.create(kind, key, obj)
+        else:
+            self._state.store.replace(kind, current, obj)
+
+    def follow(self, full_name: str, changed: Changed) -> Callable[[], None]:
+        """Calls `changed` with each object that is there, as a new one, and with each change from
+        now on, past the API and without a step of the loop. Returns what ends it."""
+        kind = self._state.registry.named(full_name)
+        for stored in list(self._state.store.listed(kind)):
+            changed(None, stored.obj)
+        return self._state.store.subscribe(kind, _Follower(changed))
+
+    def follow_all(
+        self, changed: Callable[[Kind, Json | None, Json | None], None]
+    ) -> Callable[[], None]:
+        """The same for all kinds, also those that are registered later."""
+        for kind in tuple(self._state.registry):
+            for stored in list(self._state.store.listed(kind)):
+                changed(kind, None, stored.obj)
+
+        def observer(kind: Kind, change: Change) -> None:
+            _Follower(partial(changed, kind)).offer(change)
+
+        return self._state.store.observe(observer)
+
+    def kinds(self) -> list[Kind]:
+        """All that are served."""
+        return list(self._state.registry)
 
     @property
     def revision(self) -> int:
@@ -213,17 +280,20 @@ class MemoryApi:
         match (method, bool(where.name), where.subresource):
             case ("GET", False, _):
                 return 200, list_objects(self._state, call)
-            case ("GET", True, sub) if sub != "eviction":
+            case ("GET", True, sub) if sub not in _POSTED:
                 return 200, get(self._state, call)
             case ("POST", True, "eviction"):
                 call.check_dry_run("CreateOptions")
                 return 201, encode(await evict(self._state, call, decode_body(call)))
+            case ("POST", True, "binding"):
+                call.check_dry_run("CreateOptions")
+                return 201, encode(await bind(self._state, call, decode_body(call)))
             case ("POST", False, _) if where.namespace or not where.kind.namespaced:
                 call.check_dry_run("CreateOptions")
                 return _written(where, await create(self._state, call, decode_object(call)))
-            case ("PUT", True, sub) if sub != "eviction":
+            case ("PUT", True, sub) if sub not in _POSTED:
                 return _written(where, await self._put(call))
-            case ("PATCH", True, sub) if sub != "eviction":
+            case ("PATCH", True, sub) if sub not in _POSTED:
                 return _written(where, await self._patch(call))
             case ("DELETE", True, ""):
                 deleted = await delete(self._state, call, parse_options(call))
@@ -252,6 +322,15 @@ class MemoryApi:
         where = call.route
         deleted = await delete_collection(self._state, call, parse_options(call))
         return list_body(where, {"resourceVersion": str(self._state.store.revision)}, deleted)
+
+
+class _Follower:
+    def __init__(self, changed: Changed) -> None:
+        self._changed = changed
+
+    def offer(self, change: Change) -> None:
+        old, new = change.old, change.new
+        self._changed(old.obj if old is not None else None, new.obj if new is not None else None)
 
 
 class _UserTransport:

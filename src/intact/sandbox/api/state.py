@@ -9,7 +9,7 @@ from intact.model.times import timestamp
 from intact.sandbox.api.admission import Admission
 from intact.sandbox.api.builtin import NAMESPACES
 from intact.sandbox.api.kinds import Registry
-from intact.sandbox.api.objects import new_uid
+from intact.sandbox.api.objects import Json, new_uid
 from intact.sandbox.api.store import Store
 
 
@@ -35,6 +35,12 @@ class State:
 
     def new_uid(self) -> str:
         return new_uid(self.rng)
+
+    def find(self, full_name: str, namespace: str, name: str) -> Json | None:
+        """One object as it is stored. Not to be changed."""
+        kind = self.registry.named(full_name)
+        stored = self.store.get(kind, kind.key(namespace, name))
+        return stored.obj if stored is not None else None
 
     async def pause(self) -> None:
         """A point at which a real server would let other requests go ahead of this one."""

@@ -118,6 +118,7 @@ class Store:
         self.compacted = 0
         self.after_removal: Callable[[str], None] | None = None
         """Called with the namespace of each object that goes."""
+        self._observers: dict[int, Callable[[Kind, Change], None]] = {}
         self._history = history
         self._tables: dict[str, _Table] = {}
         self._population: Counter[str] = Counter()
@@ -175,7 +176,7 @@ class Store:
         table.objects[key] = stored
         if kind.namespaced:
             self._population[obj["metadata"]["namespace"]] += 1
-        table.record(Change(stored.revision, None, stored))
+        self._record(kind, Change(stored.revision, None, stored))
         return stored
 
     def replace(self, kind: Kind, current: Stored, obj: Json) -> Stored:
@@ -183,7 +184,7 @@ class Store:
         assert table.objects[current.key] is current, "decided on an old version"
         stored = self._next(current.key, obj)
         table.objects[current.key] = stored
-        table.record(Change(stored.revision, current, stored))
+        self._record(kind, Change(stored.revision, current, stored))
         return stored
 
     def remove(self, kind: Kind, current: Stored) -> Stored:
@@ -194,7 +195,7 @@ class Store:
         self.revision += 1
         del table.objects[current.key]
         table.keys.pop(bisect_left(table.keys, current.key))
-        table.record(Change(self.revision, current, None))
+        self._record(kind, Change(self.revision, current, None))
         gone = {**current.obj, "metadata": {**current.obj["metadata"]}}
         gone["metadata"]["resourceVersion"] = str(self.revision)
         last = Stored(current.key, self.revision, gone)
@@ -204,6 +205,11 @@ class Store:
             if self.after_removal is not None:
                 self.after_removal(namespace)
         return last
+
+    def _record(self, kind: Kind, change: Change) -> None:
+        self._table(kind).record(change)
+        for observer in tuple(self._observers.values()):
+            observer(kind, change)
 
     def _next(self, key: str, obj: Json) -> Stored:
         self._check_not_restored()
@@ -256,6 +262,13 @@ class Store:
         subscribers = self._table(kind).subscribers
         subscribers[number] = subscriber
         return lambda: (subscribers.pop(number, None), None)[1]
+
+    def observe(self, observer: Callable[[Kind, Change], None]) -> Callable[[], None]:
+        """Tells each further change of any kind, until the returned function is called."""
+        self._subscriptions += 1
+        number = self._subscriptions
+        self._observers[number] = observer
+        return lambda: (self._observers.pop(number, None), None)[1]
 
     def compact(self) -> None:
         """Forgets everything but the present, as etcd does every five minutes."""

@@ -153,5 +153,14 @@ def update_errors(new: Json, old: Json) -> list[FieldError]:
     return errors
 
 
+def own_errors(kind: Kind, new: Json, old: Json | None = None) -> list[FieldError]:
+    """What the kind itself finds wrong. An update may leave what was wrong before."""
+    found = kind.errors(new) if kind.errors is not None else []
+    if not found or old is None or kind.errors is None:
+        return found
+    before = kind.errors(old)
+    return [error for error in found if error not in before]
+
+
 def _quoted(text: str) -> str:
     return f'"{text}"'

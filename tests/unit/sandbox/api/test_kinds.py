@@ -21,7 +21,7 @@ def test_keys() -> None:
 
 
 def test_subresources() -> None:
-    assert POD.subresources == ("status", "resize", "eviction")
+    assert POD.subresources == ("status", "resize", "eviction", "binding")
     assert WIDGET.subresources == ("scale",)
 
 

@@ -81,6 +81,21 @@ async def test_reading_past_the_api(api: MemoryApi, client: Client) -> None:
     assert api.revision == int(made["metadata"]["resourceVersion"])
 
 
+async def test_an_object_of_another_server_is_stored_as_it_is(
+    api: MemoryApi, client: Client
+) -> None:
+    body = widget("w", uid="u-1", namespace="default", creationTimestamp="2020-01-01T00:00:00Z")
+    body["status"] = {"replicas": 3}
+    api.insert(WIDGETS.full_name, body)
+    found = await client.get(WIDGETS, "w", "default")
+    assert found["metadata"]["uid"] == "u-1"
+    assert found["metadata"]["creationTimestamp"] == "2020-01-01T00:00:00Z"
+    assert found["status"] == {"replicas": 3}
+    again = widget("w", uid="u-2", namespace="default")
+    api.insert(WIDGETS.full_name, again)
+    assert (await client.get(WIDGETS, "w", "default"))["metadata"]["uid"] == "u-2"
+
+
 def test_one_seed_one_course_of_events() -> None:
     async def main() -> list[str]:
         client = Client(MemoryApi(seed=4))

@@ -174,3 +174,25 @@ def test_a_request_writes_nothing_after_a_restore() -> None:
             put(store, "n", "a", 3)
     assert keys(list(store.listed(PODS))) == ["n/a"]
     assert store.revision == before.revision + 1
+
+
+def test_an_observer_sees_the_changes_of_all_kinds_until_it_ends() -> None:
+    store = Store()
+    seen: list[tuple[str, bool, bool]] = []
+    end = store.observe(
+        lambda kind, change: seen.append(
+            (kind.full_name, change.old is not None, change.new is not None)
+        )
+    )
+    made = store.create(PODS, "n/p", {"metadata": {"name": "p", "namespace": "n"}})
+    changed = store.replace(PODS, made, {"metadata": {"name": "p", "namespace": "n"}})
+    store.create(NAMESPACES, "m", {"metadata": {"name": "m"}})
+    store.remove(PODS, changed)
+    end()
+    store.create(NAMESPACES, "o", {"metadata": {"name": "o"}})
+    assert seen == [
+        ("pods", False, True),
+        ("pods", True, True),
+        ("namespaces", False, True),
+        ("pods", True, False),
+    ]

@@ -15,6 +15,7 @@ from intact.sandbox.api.failures import Failure, not_found, storage_conflict
 from intact.sandbox.api.kinds import Kind
 from intact.sandbox.api.namespaces import check_lifecycle, remove_if_empty, terminate
 from intact.sandbox.api.objects import Json
+from intact.sandbox.api.pod_state import is_finished
 from intact.sandbox.api.removal.delete_options import (
     FOREGROUND,
     ORPHAN,
@@ -97,7 +98,7 @@ def _mark_graceful(state: State, pod: Json, grace: int | None) -> _Marked:
     if period is None:
         period = pod.get("spec", {}).get("terminationGracePeriodSeconds") or 0
     unscheduled = not pod.get("spec", {}).get("nodeName")
-    if unscheduled or pod.get("status", {}).get("phase") in ("Failed", "Succeeded"):
+    if unscheduled or is_finished(pod):
         period = 0
     meta["deletionTimestamp"] = timestamp(state.clock() + timedelta(seconds=period))
     meta["deletionGracePeriodSeconds"] = period

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from intact.sandbox.api.admission import Operation
-from intact.sandbox.api.builtin import POD_DISRUPTION_BUDGETS
 from intact.sandbox.api.failures import Failure, bad_request, not_found, unexpected
 from intact.sandbox.api.namespaces import check_lifecycle
 from intact.sandbox.api.objects import Json, copied, metadata
@@ -21,6 +20,7 @@ from intact.sandbox.api.removal.delete_options import (
     read_options,
 )
 from intact.sandbox.api.removal.deletion import delete
+from intact.sandbox.api.removal.group_budgets import GroupBudget, counts_groups
 from intact.sandbox.api.routing import API_SERVER, Call, Route
 from intact.sandbox.api.state import State
 from intact.sandbox.api.store import Stored
@@ -86,6 +86,7 @@ class _Evictor:
         self._state = state
         self._options = options
         self._pod = replace(call, route=replace(call.route, subresource=""))
+        self._budgets = state.registry.named("poddisruptionbudgets.policy")
 
     async def evict(self) -> None:
         retried = not self._options.resource_version
@@ -103,10 +104,10 @@ class _Evictor:
             )
         options = self._options
         if budgets:
-            if is_free(pod.obj, budgets[0].obj):
+            if self._is_free(pod, budgets[0]):
                 options = options.at_version(str(pod.revision))
             else:
-                await self._take_from(budgets[0], pod.obj["metadata"]["name"])
+                await self._take_from(budgets[0], pod.obj)
         try:
             await self._mark_and_delete(options)
         except Failure as failure:
@@ -140,21 +141,31 @@ class _Evictor:
         namespace = self._pod.route.namespace
         return [
             budget
-            for budget in self._state.store.listed(POD_DISRUPTION_BUDGETS, namespace)
+            for budget in self._state.store.listed(self._budgets, namespace)
             if selects(budget.obj, labels)
         ]
 
-    async def _take_from(self, budget: Stored, pod: str) -> None:
+    def _is_free(self, pod: Stored, budget: Stored) -> bool:
+        if counts_groups(budget.obj):
+            return GroupBudget(self._state, budget.copy()).is_free(pod.obj)
+        return is_free(pod.obj, budget.obj)
+
+    def _taken(self, budget: Json, pod: Json) -> Json:
+        if counts_groups(budget):
+            return GroupBudget(self._state, budget).taken(pod, self._state.now())
+        return decremented(budget, pod["metadata"]["name"], self._state.now())
+
+    async def _take_from(self, budget: Stored, pod: Json) -> None:
         """Takes one allowed disruption, and records the pod as disrupted."""
         fresh: Stored | None = budget
 
         async def attempt() -> None:
             nonlocal fresh
-            current = fresh or self._state.store.get(POD_DISRUPTION_BUDGETS, budget.key)
+            current = fresh or self._state.store.get(self._budgets, budget.key)
             fresh = None
             if current is None:
-                raise not_found(POD_DISRUPTION_BUDGETS, budget.obj["metadata"]["name"])
-            taken = decremented(current.copy(), pod, self._state.now())
+                raise not_found(self._budgets, budget.obj["metadata"]["name"])
+            taken = self._taken(current.copy(), pod)
             if not self._options.dry_run:
                 await self._write_status(taken)
 
@@ -162,9 +173,7 @@ class _Evictor:
 
     async def _write_status(self, budget: Json) -> None:
         meta = budget["metadata"]
-        route = Route(
-            POD_DISRUPTION_BUDGETS, "v1", meta["namespace"], meta["name"], subresource="status"
-        )
+        route = Route(self._budgets, "v1", meta["namespace"], meta["name"], subresource="status")
         query = {"fieldManager": "kube-apiserver"}
         call = Call(route, replace(self._pod.request, query=query), API_SERVER)
         await update(self._state, call, lambda _current: copied(budget), uid=meta["uid"])

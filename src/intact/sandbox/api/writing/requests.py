@@ -8,6 +8,7 @@ import msgspec
 from intact.kube.errors import PatchError
 from intact.kube.strategic import strategic_merge
 from intact.sandbox.api.failures import (
+    Failure,
     bad_request,
     forbidden_value,
     invalid,
@@ -19,7 +20,7 @@ from intact.sandbox.api.failures import (
     unsupported_media,
     wrong_media,
 )
-from intact.sandbox.api.objects import Json, decode, encode, metadata, without_nulls
+from intact.sandbox.api.objects import Json, decode, drop, encode, lookup, metadata, without_nulls
 from intact.sandbox.api.routing import Call
 from intact.sandbox.api.state import State
 from intact.sandbox.api.validation import check_name, check_namespace, check_type
@@ -61,7 +62,26 @@ def decode_object(call: Call) -> Json:
     if not where.kind.custom and b"null" in call.request.body:
         obj = without_nulls(obj)
     check_namespace(where.kind, where.namespace, obj)
+    if why := _unknown_fields(call, obj):
+        kind = where.kind.kind
+        raise bad_request(
+            f'{kind} in version "{where.version}" cannot be handled as a {kind}: {why}'
+        )
     return dict(obj)
+
+
+def _unknown_fields(call: Call, obj: Json) -> str:
+    """Drops fields that the server does not know. What is wrong, if the request is to fail."""
+    paths = [path for path in call.route.kind.unknown if lookup(obj, path) is not None]
+    found = [f'unknown field "{path}"' for path in paths]
+    mode = call.query.get("fieldValidation") or "Warn"
+    if found and mode == "Strict":
+        return f"strict decoding error: {', '.join(found)}"
+    if mode == "Warn":
+        call.warnings.extend(text for text in found if text not in call.warnings)
+    for path in paths:
+        drop(obj, path)
+    return ""
 
 
 def replacement(call: Call) -> tuple[Transform, str]:
@@ -99,6 +119,9 @@ def patch(state: State, call: Call) -> Transform:
             _check_patched_type(call, result)
         check_namespace(where.kind, where.namespace, result)
         check_name(result, where.name)
+        if why := _unknown_fields(call, result):
+            value = encode(encode(result).decode()).decode()
+            raise invalid("", "", "", [invalid_value("patch", value, why)])
         if not where.kind.custom and b"null" in call.request.body:
             return dict(without_nulls(result))
         return result
@@ -173,6 +196,14 @@ def _check_applied_type(call: Call, sent: Json) -> None:
         raise bad_request(f"invalid object type: {qualified}, Kind={kind}")
 
 
+def _untyped(call: Call, sent: Json, path: str) -> Failure:
+    where, meta = call.route, metadata(sent)
+    named = f"{meta.get('namespace', '')}/{where.name}; {where.api_version}, Kind={where.kind.kind}"
+    return unexpected(
+        f"failed to create typed patch object ({named}): .{path}: field not declared in schema"
+    )
+
+
 def _applying(state: State, call: Call) -> Transform:
     where = call.route
 
@@ -181,6 +212,9 @@ def _applying(state: State, call: Call) -> Transform:
         if not isinstance(sent, dict):
             raise bad_request("error decoding YAML: not an object")
         _check_applied_type(call, sent)
+        for path in where.kind.unknown:
+            if lookup(sent, path) is not None:
+                raise _untyped(call, sent, path)
         check_namespace(where.kind, where.namespace, sent)
         result = apply(
             current,

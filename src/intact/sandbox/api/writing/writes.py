@@ -23,11 +23,12 @@ from intact.sandbox.api.failures import (
 )
 from intact.sandbox.api.kinds import Kind
 from intact.sandbox.api.namespaces import check_lifecycle
-from intact.sandbox.api.objects import Json, copied, generated_name, metadata, typed_first
+from intact.sandbox.api.new_pods import first_status
+from intact.sandbox.api.objects import Json, copied, drop, generated_name, metadata, typed_first
 from intact.sandbox.api.routing import Call
 from intact.sandbox.api.state import State
 from intact.sandbox.api.store import Stored
-from intact.sandbox.api.validation import metadata_errors, update_errors
+from intact.sandbox.api.validation import metadata_errors, own_errors, update_errors
 from intact.sandbox.api.writing.endpoints import endpoint
 from intact.sandbox.api.writing.fields import Shapes
 from intact.sandbox.api.writing.managers import Owner, record_update
@@ -68,6 +69,8 @@ async def create(state: State, call: Call, obj: Json, *, applied: bool = False) 
         _record(state, call, None, obj)
     await state.pause()
     check_lifecycle(state, call, "CREATE", obj)
+    if where.kind.admit_new is not None:
+        where.kind.admit_new(state.find, obj)
     options = call.options("CreateOptions")
     mutated = await state.admission.mutate(
         Operation(call, "CREATE", obj, None, options, call.dry_run)
@@ -105,10 +108,12 @@ def _prepare_new(state: State, kind: Kind, obj: Json) -> Json:
         obj.pop("status", None)
     if kind.status and not kind.custom:
         obj.setdefault("status", {**kind.zero_status, **kind.initial_status})
+    if kind.full_name == "pods":
+        obj["status"] = first_status(obj, state.now())
     if kind.generation:
         meta["generation"] = 1
     _finish(kind, obj)
-    errors = metadata_errors(kind, obj)
+    errors = metadata_errors(kind, obj) + own_errors(kind, obj)
     if errors:
         raise invalid_object(kind, meta.get("name", ""), errors)
     return obj
@@ -117,6 +122,8 @@ def _prepare_new(state: State, kind: Kind, obj: Json) -> Json:
 def _finish(kind: Kind, obj: Json) -> None:
     """The form in which an object is stored."""
     obj["apiVersion"] = kind.api_version()
+    for path in kind.unknown:
+        drop(obj, path)
     if kind.default is not None:
         kind.default(obj)
     meta = obj["metadata"]
@@ -204,6 +211,7 @@ async def _attempt(
     _check_version(kind, where.name, current, whole)
     new = _prepare_update(kind, point.prepare(kind, whole, current.obj), current.obj)
     errors = metadata_errors(kind, new) + update_errors(new, current.obj)
+    errors += own_errors(kind, new, current.obj)
     if errors:
         raise invalid_object(kind, where.name, errors)
     if admitted:

@@ -48,6 +48,8 @@ class Watched:
 
     def __init__(self, state: State) -> None:
         self.states = [state]
+        self.times = [asyncio.get_running_loop().time()]
+        """When each of them was seen."""
         self.seen = asyncio.Condition()
 
     def taken(self, state: State) -> set[str]:
@@ -57,6 +59,13 @@ class Watched:
             for uid in self.states[0]
             if uid not in state or "deletionTimestamp" in state[uid]["metadata"]
         }
+
+    def last_taken(self) -> float:
+        """When the last of the first pods was seen to go."""
+        taken = list(map(self.taken, self.states))
+        return next(
+            time for time, state in zip(self.times, taken, strict=True) if state == taken[-1]
+        )
 
     async def until(self, condition: Callable[[State], bool]) -> None:
         """Wait until the condition holds for a state, also an earlier one."""
@@ -78,6 +87,7 @@ class Watched:
                     after[uid] = found
                 async with self.seen:
                     self.states.append(after)
+                    self.times.append(asyncio.get_running_loop().time())
                     self.seen.notify_all()
 
 

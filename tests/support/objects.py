@@ -11,6 +11,11 @@ PODS = untyped("", "v1", "pods", "Pod")
 NAMESPACES = untyped("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = untyped("", "v1", "nodes", "Node", namespaced=False)
 DEPLOYMENTS = untyped("apps", "v1", "deployments", "Deployment")
+REPLICA_SETS = untyped("apps", "v1", "replicasets", "ReplicaSet")
+DAEMON_SETS = untyped("apps", "v1", "daemonsets", "DaemonSet")
+CONTROLLER_REVISIONS = untyped("apps", "v1", "controllerrevisions", "ControllerRevision")
+JOBS = untyped("batch", "v1", "jobs", "Job")
+REPLICATION_CONTROLLERS = untyped("", "v1", "replicationcontrollers", "ReplicationController")
 STATEFUL_SETS = untyped("apps", "v1", "statefulsets", "StatefulSet")
 PDBS = untyped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 SERVICE_ACCOUNTS = untyped("", "v1", "serviceaccounts", "ServiceAccount")
@@ -77,6 +82,35 @@ def deployment(name: str, replicas: int = 1, image: str = "registry.example/main
             },
         },
     }
+
+
+def replica_set(name: str, replicas: int = 1, **spec: Any) -> Json:
+    body = deployment(name, replicas)
+    body["kind"] = "ReplicaSet"
+    body["spec"] |= spec
+    return body
+
+
+def replication_controller(name: str, replicas: int = 1) -> Json:
+    body = deployment(name, replicas)
+    body |= {"apiVersion": "v1", "kind": "ReplicationController"}
+    del body["spec"]["selector"]  # that of its pods' labels
+    return body
+
+
+def stateful_set(name: str, replicas: int = 1, **spec: Any) -> Json:
+    body = deployment(name, replicas)
+    body["kind"] = "StatefulSet"
+    body["spec"] |= {"serviceName": name, **spec}
+    return body
+
+
+def daemon_set(name: str, **spec: Any) -> Json:
+    body = deployment(name)
+    body["kind"] = "DaemonSet"
+    del body["spec"]["replicas"]
+    body["spec"] |= spec
+    return body
 
 
 def spread_stateful_set(name: str, replicas: int, key: str, labels: dict[str, str]) -> Json:

@@ -1,7 +1,7 @@
-"""An API server in memory, and an event loop that replays.
+"""A cluster in one process. `cluster.Sandbox` is all of it.
 
-`MemoryApi` is a `Transport`: the same client code runs over it and over a real server. `run` gives
-it, and everything that talks to it, one seeded course of events.
+`MemoryApi`, its API server, is a `Transport`: the same client code runs over it and over a real
+server. `run` gives it, and everything that talks to it, one seeded course of events.
 """
 
 from intact.sandbox.api.admission import Hook, Rule

@@ -1,0 +1,1 @@
+"""What kube-controller-manager does: workloads make pods, and what is left over is collected."""

@@ -1,0 +1,1 @@
+"""DaemonSets: which nodes they want, and a pod on each."""

@@ -1,0 +1,1 @@
+"""One file with what a rehearsal needs to know of a cluster."""

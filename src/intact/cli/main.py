@@ -6,7 +6,16 @@ of kubectl starts often, and `intact --help` must not wait for what it does not 
 
 import click
 
-from intact.cli.options import Cluster, cluster_options, group_options, operator_namespace
+from intact.cli.durations import Duration
+from intact.cli.options import (
+    Cluster,
+    Rehearsal,
+    cluster_options,
+    group_options,
+    node_selector,
+    operator_namespace,
+    rehearsal_options,
+)
 from intact.operator.names import CONTROLLERS, DEFAULT_CONTROLLERS, HTTP_PORT
 
 
@@ -123,6 +132,139 @@ def uninstall(cluster: Cluster, namespace: str, crds: bool) -> None:
     from intact.cli import uninstall as command
 
     command.uninstall(cluster, namespace, crds=crds)
+
+
+@main.command()
+@cluster_options
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="-",
+    show_default=True,
+    help="Where to write; compressed if the name ends in .gz. - is standard output.",
+)
+@click.option("--anonymize", is_flag=True, help="Replace names, labels, annotations and images.")
+def snapshot(cluster: Cluster, output: str, anonymize: bool) -> None:
+    """Write one file with what `intact rehearse` needs to know of a cluster.
+
+    It reads only, and neither Secrets nor environment variables.
+    """
+    from intact.cli import snapshot as command
+
+    command.snapshot(cluster, output, anonymize=anonymize)
+
+
+@main.command()
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    required=True,
+    help="Manifests as YAML or JSON, - for standard input. May be repeated.",
+)
+@click.option(
+    "--to",
+    type=click.Choice(["stock", "kep"]),
+    default="stock",
+    show_default=True,
+    help="For a stock API server, or for one with the fields of KEP-5682.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json"]),
+    help="Format of the manifests; else that of each file.",
+)
+def translate(files: tuple[str, ...], to: str, output: str | None) -> None:
+    """Translate PodDisruptionBudgets with the fields of KEP-5682 for a stock API server, or back.
+
+    All other objects, and all other text of the files, are printed as they are.
+    """
+    from intact.cli import translate as command
+
+    command.translate(files, to, output)
+
+
+@main.group()
+def rehearse() -> None:
+    """Find out what a maintenance would do, on a copy of the cluster in simulated time.
+
+    Exit code 0: it goes through; 3: it does not.
+    """
+
+
+@rehearse.command()
+@click.argument("nodes", metavar="NODE...", nargs=-1)
+@node_selector
+@click.option(
+    "--parallel",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Nodes that are drained at once.",
+)
+@cluster_options
+@rehearsal_options
+def drain(
+    nodes: tuple[str, ...],
+    selector: str | None,
+    parallel: int,
+    cluster: Cluster,
+    rehearsal: Rehearsal,
+) -> None:
+    """Rehearse `kubectl drain --ignore-daemonsets` of these nodes."""
+    from intact.cli import rehearse as command
+
+    if bool(nodes) == (selector is not None):
+        raise click.UsageError("name the nodes, or select them with -l")
+    command.drain(cluster, rehearsal, nodes, selector, parallel)
+
+
+@rehearse.command()
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    required=True,
+    metavar="N",
+    help="Nodes that are drained and brought back together.",
+)
+@click.option(
+    "--back-after",
+    type=Duration(),
+    default="2m",
+    show_default=True,
+    metavar="TIME",
+    help="How long a drained node is away.",
+)
+@node_selector
+@cluster_options
+@rehearsal_options
+def upgrade(
+    batch: int,
+    back_after: float,
+    selector: str | None,
+    cluster: Cluster,
+    rehearsal: Rehearsal,
+) -> None:
+    """Rehearse an upgrade of all nodes, in batches: drain, wait, uncordon, next."""
+    from intact.cli import rehearse as command
+
+    command.upgrade(cluster, rehearsal, selector, batch, back_after)
+
+
+@rehearse.command()
+@click.argument("groups", metavar="RBG|FILE...", nargs=-1, required=True)
+@group_options
+@rehearsal_options
+def rollout(groups: tuple[str, ...], cluster: Cluster, rehearsal: Rehearsal) -> None:
+    """Rehearse the rollout of RoleBasedGroups: as a FILE has them, or a restart by NAME."""
+    from intact.cli import rehearse as command
+
+    command.rollout(cluster, rehearsal, groups)
 
 
 @main.group()

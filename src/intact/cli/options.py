@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import click
 
+from intact.cli.durations import Duration, WorkloadDuration
 from intact.operator.names import NAMESPACE
 
 R = TypeVar("R")
@@ -68,5 +69,85 @@ def group_options(command: Callable[..., R]) -> Callable[..., R]:
         kubeconfig: str | None, context: str | None, namespace: str | None, **given: object
     ) -> R:
         return command(cluster=Cluster(kubeconfig, context, namespace), **given)
+
+    return called
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What all rehearsals are told."""
+
+    source: str | None
+    """A file of `intact snapshot`; None for the cluster itself."""
+    output: str
+    force: bool
+    delete_emptydir_data: bool
+    ready_after: dict[str, float]
+    gone_after: dict[str, float]
+    horizon: float
+
+
+node_selector = click.option(
+    "-l", "--selector", metavar="SELECTOR", help="The nodes with these labels."
+)
+
+
+def rehearsal_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the options of all rehearsals, which the command takes together, as `rehearsal`."""
+
+    @click.option("--from", "source", metavar="FILE", help="A snapshot; else the cluster itself.")
+    @click.option(
+        "--ready-after",
+        type=WorkloadDuration(),
+        multiple=True,
+        metavar="[WORKLOAD=]TIME",
+        help="How long pods take to become ready; else as observed. May be repeated.",
+    )
+    @click.option(
+        "--gone-after",
+        type=WorkloadDuration(),
+        multiple=True,
+        metavar="[WORKLOAD=]TIME",
+        help="How long pods take to terminate; else 1s. May be repeated.",
+    )
+    @click.option("--force", is_flag=True, help="Also evict pods without a controller.")
+    @click.option("--delete-emptydir-data", is_flag=True, help="Also evict pods with an emptyDir.")
+    @click.option(
+        "--horizon",
+        type=Duration(),
+        default="24h",
+        show_default=True,
+        metavar="TIME",
+        help="Simulated time after which the rehearsal ends.",
+    )
+    @click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Format of the report.",
+    )
+    @wraps(command)
+    def called(
+        source: str | None,
+        output: str,
+        force: bool,
+        delete_emptydir_data: bool,
+        ready_after: tuple[tuple[str, float], ...],
+        gone_after: tuple[tuple[str, float], ...],
+        horizon: float,
+        **given: object,
+    ) -> R:
+        rehearsal = Rehearsal(
+            source,
+            output,
+            force,
+            delete_emptydir_data,
+            dict(ready_after),
+            dict(gone_after),
+            horizon,
+        )
+        return command(rehearsal=rehearsal, **given)
 
     return called

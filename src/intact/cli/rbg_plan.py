@@ -1,16 +1,15 @@
 """`intact rbg plan`: prints the rounds that a rollout would take."""
 
 import asyncio
-import sys
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
-import yaml
 
+from intact.cli.files import is_file, objects
 from intact.cli.options import Cluster
 from intact.cli.session import session
+from intact.cli.tables import table
 from intact.kube.client import Client
 from intact.kube.resources import PODS, RBGS
 from intact.model.rbg import DEPLOYMENT, Coordination, RoleBasedGroup
@@ -35,8 +34,7 @@ Json = dict[str, Any]
 
 
 def plan(source: str, cluster: Cluster, output: str) -> None:
-    file = Path(source)
-    if source == "-" or file.suffix in (".yaml", ".yml", ".json") or file.is_file():
+    if is_file(source):
         group = _read(source)
         roles = {role.name: role.replicas for role in group.spec.roles}
         desired = {name: 1 if number is None else number for name, number in roles.items()}
@@ -69,12 +67,7 @@ def plan(source: str, cluster: Cluster, output: str) -> None:
 
 def _read(source: str) -> RoleBasedGroup:
     """The only RoleBasedGroup of a file, which may contain other objects as well."""
-    try:
-        text = sys.stdin.read() if source == "-" else Path(source).read_text()
-        documents = [one for one in yaml.safe_load_all(text) if isinstance(one, dict)]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise click.ClickException(f"{source}: {error}") from None
-    groups = [one for one in documents if one.get("kind") == RBGS.kind]
+    groups = objects(source, RBGS.kind)
     if len(groups) != 1:
         raise click.ClickException(
             f"{source} has {len(groups)} objects of kind {RBGS.kind}; it must have exactly one"
@@ -168,14 +161,9 @@ def _as_text(coordination: Coordination, rehearsal: Rehearsal) -> str:
         ]
         tenths = floor(one.skew * 1000)  # one decimal, in integers
         rows.append([str(number), *cells, f"{tenths // 10}.{tenths % 10}%"])
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    table = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
     lines = [f"coordination {coordination.name}" + (f": {said}" if said else "")]
     if rehearsal.rounds:
-        lines += table
+        lines += table(rows)
     lines.append(f"{len(rehearsal.rounds)} rounds, if every started replica becomes ready")
     lines += [
         f"then {name} is held: {one.waits_for}"

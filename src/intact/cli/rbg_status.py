@@ -75,9 +75,11 @@ def standing(group: RoleBasedGroup) -> Standing:
     status = group.status
     conditions = {one.type: one.status for one in status.conditions}
     states = {one.state for each in status.coordination_state for one in each.progress.values()}
+    if status.observed_generation != group.metadata.generation:
+        return Standing.IN_PROGRESS  # the conditions speak of what was wanted before
     if conditions.get("Stalled") == "True":
         return Standing.STALLED
-    if status.observed_generation != group.metadata.generation or conditions.get("Ready") != "True":
+    if conditions.get("Ready") != "True":
         return Standing.IN_PROGRESS
     if states & {State.UPDATING, State.WAITING, State.ROLLING_BACK}:
         return Standing.IN_PROGRESS

@@ -18,9 +18,11 @@ from intact.sandbox import MemoryApi
 async def served(api: MemoryApi, directory: Path) -> AsyncGenerator[str, None]:
     """Yields the path of a kubeconfig."""
 
-    async def answer(http: web.Request) -> web.Response:
+    async def answer(http: web.Request) -> web.StreamResponse:
         body = await http.read()
         request = Request(http.method, http.path, dict(http.query), body, http.content_type)
+        if "watch" in http.query:
+            return await _stream(api, request, http)
         response = await api.send(request)
         return web.Response(
             status=response.status, body=response.body, content_type="application/json"
@@ -43,6 +45,17 @@ async def served(api: MemoryApi, directory: Path) -> AsyncGenerator[str, None]:
         yield str(kubeconfig)
     finally:
         await runner.cleanup()
+
+
+async def _stream(api: MemoryApi, request: Request, http: web.Request) -> web.StreamResponse:
+    async with api.stream(request) as stream:
+        response = web.StreamResponse(status=stream.status)
+        await response.prepare(http)
+        async for chunk in stream.chunks:
+            if http.transport is None or http.transport.is_closing():
+                break
+            await response.write(chunk)
+    return response
 
 
 async def invoked(*arguments: str) -> Result:

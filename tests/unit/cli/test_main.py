@@ -11,7 +11,19 @@ from click.testing import CliRunner
 
 from intact.cli.main import main
 
-COMMANDS = ["manifests", "rbg plan", "rbg status", "rbg undo", "run", "uninstall"]
+COMMANDS = [
+    "manifests",
+    "rbg plan",
+    "rbg status",
+    "rbg undo",
+    "rehearse drain",
+    "rehearse rollout",
+    "rehearse upgrade",
+    "run",
+    "snapshot",
+    "translate",
+    "uninstall",
+]
 
 
 def commands(group: click.Group = main, path: str = "") -> Iterator[tuple[str, click.Command]]:

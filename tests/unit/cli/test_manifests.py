@@ -46,3 +46,12 @@ def test_what_is_no_size_or_no_network_is_one_line(given: tuple[str, str]) -> No
     result = CliRunner().invoke(main, ["manifests", *given])
     assert result.exit_code == 2
     assert given[0] in result.output
+
+
+def test_the_image_and_the_replicas_are_those_that_were_asked_for() -> None:
+    found = printed("--image", "example.test/other:2", "--replicas", "3")
+    [deployment] = [each for each in found if each["kind"] == "Deployment"]
+    assert deployment["metadata"]["namespace"] == "intact-system"
+    assert deployment["spec"]["replicas"] == 3
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "example.test/other:2"

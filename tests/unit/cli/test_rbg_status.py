@@ -61,6 +61,7 @@ def seen(
         (seen(state="Updating"), Standing.IN_PROGRESS),
         (seen(state="Paused", updated=2), Standing.PAUSED),
         (seen(ready="False", stalled="True"), Standing.STALLED),
+        (seen(ready="False", stalled="True", observed=0), Standing.IN_PROGRESS),
     ],
 )
 def test_the_standing_of_a_role_based_group(found: RoleBasedGroup, expected: Standing) -> None:

@@ -52,3 +52,10 @@ async def test_a_cluster_that_cannot_be_reached_is_one_line(api: MemoryApi, tmp_
     assert result.exit_code == 1
     assert result.output.startswith("Error: cannot connect to http://127.0.0.1:")
     assert len(result.output.splitlines()) == 1
+
+
+async def test_a_kubeconfig_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    result = await invoked("uninstall", "--kubeconfig", str(tmp_path / "none"))
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: cannot read kubeconfig")
+    assert len(result.output.splitlines()) == 1

@@ -96,13 +96,6 @@ async def test_a_leader_that_ends_cleanly_is_replaced_at_once(kubeconfig: Path) 
         await until_leading(second, within=Timing().renew_deadline)
 
 
-async def test_intact_run_with_a_missing_kubeconfig_ends_with_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "kubeconfig"
-    async with intact_run(path) as intact:
-        assert await intact.ended() == 1
-        assert intact.log == [f"Error: cannot read kubeconfig {path}: No such file or directory"]
-
-
 async def test_intact_run_with_an_unknown_context_ends_with_one_line(kubeconfig: Path) -> None:
     async with intact_run(kubeconfig, "--context", "elsewhere") as intact:
         assert await intact.ended() == 1

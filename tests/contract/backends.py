@@ -11,7 +11,7 @@ from intact.kube.client import Client
 from intact.kube.errors import AlreadyExists, NotFound
 from intact.kube.http import HttpTransport
 from intact.kube.resources import Resource, untyped
-from intact.sandbox import Kind, MemoryApi, Rule
+from intact.sandbox import MemoryApi, Rule
 from tests.support.objects import (
     CONFIGMAPS,
     CRDS,
@@ -245,10 +245,10 @@ class MemoryBackend:
 @asynccontextmanager
 async def memory_backend() -> AsyncGenerator[Backend, None]:
     api = MemoryApi()
-    api.register(Kind(WIDGETS.group, WIDGETS.version, WIDGETS.plural, WIDGETS.kind, status=True))
     warnings: list[str] = []
     async with Client(api, on_warning=warnings.append) as client:
         backend = MemoryBackend(api, client, warnings)
         await client.create(NAMESPACES, {"metadata": {"name": backend.namespace}})
         await client.create(NODES, {"metadata": {"name": backend.node}})
+        await client.create(CRDS, definition(WIDGETS))
         yield backend

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from devcluster.cluster import Cluster
@@ -160,16 +159,6 @@ async def test_intact_run_works_with_the_rights_of_the_manifests(
 ALLOWED_NOW = "jsonpath={.status.unavailableAllowed}"
 
 
-def test_options_set_the_image_and_the_replicas(kubectl: Kubectl) -> None:
-    text = intact("manifests", "--image", "example.test/other:2", "--replicas", "3")
-    documents = [msgspec.yaml.decode(each) for each in text.split("---\n")]
-    [deployment] = [each for each in documents if each["kind"] == "Deployment"]
-    assert deployment["metadata"]["namespace"] == "intact-system"
-    assert deployment["spec"]["replicas"] == 3
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == "example.test/other:2"
-
-
 CLONE_SETS = ("list", "clonesets.apps.kruise.io", "")
 ALLOWED = [
     *((verb, "pods", "") for verb in ("get", "list", "watch")),
@@ -309,18 +298,3 @@ def test_uninstall_removes_budgets_when_asked(
     said = intact(*arguments, "--crds")
     assert f"CustomResourceDefinition {CRD} deleted" in said
     wait_for(lambda: kubectl.names("crd", CRD) == [], "the end of the CRD")
-
-
-def test_uninstall_without_a_kubeconfig_fails_with_one_line(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [
-            *(Path(sys.executable).with_name("intact"), "uninstall"),
-            *("--kubeconfig", tmp_path / "none"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 1
-    assert ran.stderr.startswith("Error: cannot read kubeconfig")
-    assert len(ran.stderr.splitlines()) == 1

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from demo.shards import GROUP_KEY, LABELS, NAMESPACE, PODS_EACH
+from demo.shards import GROUP_KEY, LABELS, PODS_EACH
 from demo.view import BudgetView
 from intact.budget.pdb.group_settings import GROUP_LABEL_KEY, MIN_READY_REPLICAS, REPLICAS
 from intact.budget.pdb.scope import SCOPE_LABEL
@@ -24,6 +24,7 @@ class BudgetKind:
     """A kind of budget, and how the demo creates and reads it."""
 
     scenario: str
+    namespace: str
     resource: Resource[Any]
     short: str
     """Its short name for kubectl."""
@@ -31,8 +32,10 @@ class BudgetKind:
     figures: Callable[[Any], BudgetView | None]
     """None while Intact does not enforce it."""
     alone: Json | None = None
-    """A patch for when Intact is gone: the budget then counts pods, not groups. None if there is
-    nothing to change."""
+    """A patch for when Intact is gone: the budget then counts pods, not groups. None if the budget
+    is nothing without Intact."""
+    allows_alone: Callable[[Any], int] = lambda _budget: 0
+    """How many pods it lets go once Kubernetes itself has counted it."""
 
 
 def _figures_of_pub(budget: PodUnavailableBudget) -> BudgetView | None:
@@ -60,14 +63,20 @@ def _figures_of_pdb(budget: PodDisruptionBudget) -> BudgetView | None:
     )
 
 
+def _allows_alone(budget: PodDisruptionBudget) -> int:
+    counted = budget.status.observed_generation == budget.metadata.generation
+    return budget.status.disruptions_allowed if counted else 0
+
+
 PUB = BudgetKind(
     "drain",
+    "llm-pub",
     PUBS,
     "pub",
     {
         "apiVersion": PUBS.api_version,
         "kind": PUBS.kind,
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
+        "metadata": {"name": NAME},
         "spec": {
             "selector": {"matchLabels": LABELS},
             "maxUnavailable": 1,
@@ -79,6 +88,7 @@ PUB = BudgetKind(
 
 NATIVE = BudgetKind(
     "pdb",
+    "llm-pdb",
     PDBS,
     "pdb",
     {
@@ -86,7 +96,6 @@ NATIVE = BudgetKind(
         "kind": PDBS.kind,
         "metadata": {
             "name": NAME,
-            "namespace": NAMESPACE,
             "labels": {SCOPE_LABEL: "Workload"},
             "annotations": {GROUP_LABEL_KEY: GROUP_KEY, MIN_READY_REPLICAS: str(PODS_EACH)},
         },
@@ -95,4 +104,5 @@ NATIVE = BudgetKind(
     _figures_of_pdb,
     # The best that can be said in pods: as many may go as one shard has.
     {"metadata": {"labels": {SCOPE_LABEL: None}}, "spec": {"maxUnavailable": PODS_EACH}},
+    _allows_alone,
 )

@@ -1,5 +1,6 @@
 """A RoleBasedGroup of two roles, as an API object, and the progress of its rollout."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -10,8 +11,9 @@ from intact.rollout.names import ROLE, role_revision_label
 
 NAMESPACE = "llm"
 GROUP = "llm"
-ROLES = {"prefill": 20, "decode": 10}
-LIMIT = "10%"
+ROLES = {"prefill": 8, "decode": 4}
+LIMIT = "25%"
+_IMAGE = "example.org/llm:1"
 BROKEN = "devcluster.intact.dev/unready"
 
 Json = dict[str, Any]
@@ -21,14 +23,14 @@ def namespace() -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
 
 
-def group() -> Json:
+def group(slowed: Callable[[Json], Json]) -> Json:
     return {
         "apiVersion": "workloads.x-k8s.io/v1alpha1",
         "kind": "RoleBasedGroup",
         "metadata": {"name": GROUP, "namespace": NAMESPACE},
         "spec": {
             "roles": [
-                {"name": name, "replicas": replicas, "template": template("example.org/llm:1")}
+                {"name": name, "replicas": replicas, "template": template(_IMAGE, slowed)}
                 for name, replicas in ROLES.items()
             ],
             "coordination": [
@@ -44,12 +46,11 @@ def group() -> Json:
     }
 
 
-def template(image: str, *, broken: bool = False) -> Json:
-    """Its pods take a second to become ready, so that people see it; a broken one never does."""
-    probe = {"tcpSocket": {"port": 8000}, "initialDelaySeconds": 1}
-    container = {"name": "engine", "image": image, "readinessProbe": probe}
+def template(image: str, slowed: Callable[[Json], Json], *, broken: bool = False) -> Json:
+    """The pods of a broken one never become ready."""
     metadata = {"annotations": {BROKEN: "true"}} if broken else {}
-    return {"metadata": metadata, "spec": {"containers": [container]}}
+    container = {"name": "engine", "image": image}
+    return slowed({"metadata": metadata, "spec": {"containers": [container]}})
 
 
 class Progress:

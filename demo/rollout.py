@@ -1,10 +1,10 @@
 """A coordinated rollout: first one that succeeds, then one whose decode never becomes ready."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +14,7 @@ from demo.errors import DemoError
 from demo.screen import Screen
 from demo.stage import Stage
 from demo.waiting import until
+from demo.watch import following
 from intact.cli.rbg_status import Standing, lines, standing
 from intact.kube.client import Client, PatchType
 from intact.kube.reflector import Reflector
@@ -27,18 +28,16 @@ _WITHIN = 120.0
 GROUPS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
 
 
-async def play(stage: Stage, screen: Screen, *, keep: bool) -> dict[str, object]:
-    """All acts, and a summary; with `keep`, only the first act, then wait until cancelled."""
-    await stage.start_intact()
-    async with stage.client() as client:
+async def play(
+    stage: Stage, screen: Screen, *, keep: bool = False, briefly: bool = False
+) -> list[dict[str, object]]:
+    """All acts, and a summary; `briefly`, only the first act; with `keep`, wait after that until
+    cancelled."""
+    async with stage.cluster() as client:
+        await stage.start_intact()
         drama = _Rollout(stage, screen, client)
-        async with asyncio.TaskGroup() as watching:
-            tasks = [watching.create_task(one.run()) for one in drama.reflectors]
-            try:
-                return await drama.play(keep=keep)
-            finally:
-                for task in tasks:
-                    task.cancel()
+        async with following(*drama.reflectors):
+            return [await drama.play(keep=keep, briefly=briefly)]
 
 
 class _Rollout:
@@ -50,38 +49,41 @@ class _Rollout:
         self._pods: Store[Pod] = Store()
         self._progress = roles.Progress(self._pods)
         self._title = ""
-        self._begun = time.monotonic()
+        self._clock = asyncio.get_running_loop().time
+        self._begun = self._clock()
         self.reflectors: tuple[Reflector[Any], ...] = (
             Reflector(client, RBGS, self._groups, namespace=roles.NAMESPACE),
             Reflector(client, PODS, self._pods, namespace=roles.NAMESPACE),
         )
 
-    async def play(self, *, keep: bool) -> dict[str, object]:
+    async def play(self, *, keep: bool, briefly: bool) -> dict[str, object]:
         sizes = ", ".join(f"{number} {name}" for name, number in roles.ROLES.items())
         self._screen.say(
             f"creating a RoleBasedGroup: {sizes}; "
             f"skew and unavailable replicas at most {roles.LIMIT} each"
         )
         await self._client.create(NAMESPACES, roles.namespace())
-        await self._client.create(GROUPS, roles.group(), roles.NAMESPACE)
+        await self._client.create(GROUPS, roles.group(self._stage.slowed), roles.NAMESPACE)
         await self._until(lambda: self._stands(Standing.DONE), "all pods to be ready")
         well = await self._act("a new image for both roles", self._roll_out, Standing.DONE)
         if keep:
             self._hold()
             await asyncio.Event().wait()
-        failing = await self._act(
-            "decode never becomes ready", self._roll_out_broken, Standing.STALLED
-        )
-        back = await self._act("intact rbg undo", self._undo, Standing.DONE)
-        self._screen.print(_table({"rollout": well, "failure": failing, "undo": back}))
-        return {"scenario": "rollout", "rollout": well, "failure": failing, "undo": back}
+        acts = {"rollout": well}
+        if not briefly:
+            acts["failure"] = await self._act(
+                "decode never becomes ready", self._roll_out_broken, Standing.STALLED
+            )
+            acts["undo"] = await self._act("intact rbg undo", self._undo, Standing.DONE)
+        self._screen.print(_table(acts))
+        return {"scenario": "rollout", **acts}
 
     async def _act(self, title: str, begin: Callable[[], Any], end: Standing) -> dict[str, object]:
         self._title = title
         self._screen.say(title)
         before = self._group()
         with self._screen.act():
-            self._begun = time.monotonic()
+            self._begun = self._clock()
             await begin()
             await self._until(
                 lambda: (
@@ -93,7 +95,7 @@ class _Rollout:
             self._progress.begin(self._revisions())
             await self._until(lambda: self._stands(end), f"it to be {end.name.lower()}")
             self._show()
-        seconds = time.monotonic() - self._begun
+        seconds = self._clock() - self._begun
         found = {
             "seconds": round(seconds, 1),
             "updated": self._group().status.updated,
@@ -117,11 +119,13 @@ class _Rollout:
         return _revisions_of(self._group())
 
     async def _roll_out(self) -> None:
-        await self._patch(*(roles.template("example.org/llm:2") for _ in roles.ROLES))
+        await self._patch(*(self._template(2) for _ in roles.ROLES))
 
     async def _roll_out_broken(self) -> None:
-        good, bad = (roles.template("example.org/llm:3", broken=each) for each in (False, True))
-        await self._patch(good, bad)
+        await self._patch(*(self._template(3, broken=each) for each in (False, True)))
+
+    def _template(self, version: int, *, broken: bool = False) -> roles.Json:
+        return roles.template(f"example.org/llm:{version}", self._stage.slowed, broken=broken)
 
     async def _patch(self, *templates: roles.Json) -> None:
         patch = [
@@ -131,11 +135,11 @@ class _Rollout:
         await self._client.patch(GROUPS, patch, roles.GROUP, roles.NAMESPACE, type=PatchType.JSON)
 
     async def _undo(self) -> None:
-        await self._stage.intact("rbg", "undo", roles.GROUP, "-n", roles.NAMESPACE)
+        await self._stage.undo(roles.GROUP, roles.NAMESPACE)
 
     def _hold(self) -> None:
         self._screen.invite(
-            f"export KUBECONFIG={self._stage.kubeconfig} PATH={self._stage.binaries}:$PATH",
+            *self._stage.way_in(),
             f"intact rbg status {roles.GROUP} -n {roles.NAMESPACE} -w",
         )
 
@@ -155,7 +159,7 @@ class _Rollout:
         tree = lines(found, [])
         text.append("\n" + "\n".join(tree))
         legend = "● ready  ◐ not ready  ○ terminating  green: new, blue: old"
-        seconds = f"{time.monotonic() - self._begun:.1f} s"
+        seconds = f"{self._clock() - self._begun:.1f} s"
         panel = Panel(text, title=self._title, subtitle=f"{legend}   {seconds}", title_align="left")
         self._screen.show_panel(panel, tree[0])
 
@@ -171,9 +175,10 @@ def _revisions_of(group: RoleBasedGroup) -> dict[str, str]:
 
 
 def _table(acts: dict[str, dict[str, object]]) -> Table:
-    table = Table(box=None, title_justify="left")
-    for column in ("", "ended after", "updated", "skew at worst", "unavailable at worst"):
-        table.add_column(column, justify="right" if column else "left")
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("RoleBasedGroup")
+    for column in ("took", "updated", "skew at worst", "unavailable at worst"):
+        table.add_column(column, justify="right")
     for name, act in acts.items():
         unavailable = act["unavailable"]
         assert isinstance(unavailable, dict)

@@ -1,7 +1,7 @@
 """Where pictures go: in a terminal one that changes in place, elsewhere lines."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from rich.console import Console, RenderableType
@@ -11,17 +11,21 @@ from demo.view import Picture, line, render
 
 
 class Screen:
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(
+        self, console: Console | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._console = console or Console(highlight=False)
-        self._begun = time.monotonic()
+        self._clock = clock
+        self._begun = clock()
         self._live: Live | None = None
         self._playing = False
-        self._last_line = ""
+        self._last_lines: dict[str, str] = {}
+        """The last line about each thing that lines are about."""
         self._output_shown = 0
 
     def say(self, text: str) -> None:
         """One line of progress."""
-        self.say_plainly(f"{time.monotonic() - self._begun:6.1f} s  {text}")
+        self.say_plainly(f"{self._clock() - self._begun:6.1f} s  {text}")
 
     def say_plainly(self, *lines: str) -> None:
         """Lines to be copied: no time before them, never wrapped."""
@@ -39,7 +43,7 @@ class Screen:
     @contextmanager
     def act(self) -> Generator[None, None, None]:
         """Pictures shown within replace one another; the last one stays."""
-        self._last_line, self._output_shown = "", 0
+        self._last_lines, self._output_shown = {}, 0
         self._playing = True
         try:
             if self._console.is_terminal:
@@ -62,14 +66,15 @@ class Screen:
         """The same for a picture with a summary of one line for where there is no terminal."""
         if self._live is not None:
             self._live.update(panel, refresh=True)
-        elif self._playing and summary != self._last_line:
-            self._last_line = summary
+        elif self._playing and summary != self._last_lines.get(""):
+            self._last_lines[""] = summary
             self.say(summary)
 
     def _show_lines(self, picture: Picture) -> None:
         for text in picture.output[self._output_shown :]:
             self.say(f"kubectl: {text}")
         self._output_shown = len(picture.output)
-        if (now := line(picture)) != self._last_line:
-            self._last_line = now
-            self.say(now)
+        for section in picture.sections:
+            if (now := line(section)) != self._last_lines.get(section.name):
+                self._last_lines[section.name] = now
+                self.say(now)

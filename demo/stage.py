@@ -1,192 +1,47 @@
-"""The cluster, and the processes that run beside it: the operators of Intact and kubectl."""
+"""What a scenario plays on: a cluster, Intact in it, and an evictor that drains its nodes."""
 
-import asyncio
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
 
-import aiohttp
-
-from demo.errors import DemoError
-from devcluster import Cluster
-from devcluster.build import ensure_binaries
-from devcluster.ports import LOOPBACK, Ports
-from devcluster.process import end, last_lines, spawn
-from devcluster.progress import silent
-from intact.kube import config as kube_config
 from intact.kube.client import Client
-from intact.kube.http import HttpTransport
 
 NODES = 3
-OPERATORS = 2
-_READY_WITHIN = 60.0
-_END_WITHIN = 15.0
-_PAUSE = 0.05
-_INSTALLED_IN = "default"
-"""Outside a cluster Intact keeps its Lease and Secret in the kubeconfig's namespace."""
-
+Json = dict[str, Any]
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
-    name: str
-    process: subprocess.Popen[bytes]
-    log: Path
+class Drain(Protocol):
+    """`kubectl drain`, or what behaves like it."""
 
-    def lines(self) -> list[str]:
-        """The complete lines of its log so far."""
-        return self.log.read_text(errors="replace").rpartition("\n")[0].splitlines()
+    def lines(self) -> Sequence[str]:
+        """What it has printed so far."""
 
-    def failure(self) -> str:
-        return f"{self.name} ended with {self.process.returncode}:\n{last_lines(self.log)}"
-
-    async def ended(self) -> int:
-        while (code := self.process.poll()) is None:
-            await asyncio.sleep(_PAUSE)
-        return code
+    async def done(self) -> None:
+        """Until the node is drained. Raises `DemoError` if that fails."""
 
 
-class Stage:
-    """Everything started here ends with the block, or with this process, even if that is killed.
-    Its files are removed, unless something failed."""
+class Stage(Protocol):
+    def cluster(self) -> AbstractAsyncContextManager[Client]:
+        """A client for the cluster, which runs at least as long as the block."""
 
-    def __init__(self, say: Say) -> None:
-        self._say = say
-        self._ports = Ports()
-        self._binaries = Path()
-        self._directory = Path(tempfile.mkdtemp(prefix="intact-demo-"))
-        self._cluster = Cluster(NODES, data_dir=self._directory / "cluster", report=silent)
-        self._children: list[Child] = []
-        self._operators: list[tuple[Child, int]] = []
-
-    def __enter__(self) -> Self:
-        try:
-            self._binaries = ensure_binaries(self._say)
-            self._say(f"starting Kubernetes with {NODES} nodes")
-            self._cluster.open()
-        except BaseException as error:
-            self._close(type(error))
-            raise
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._close(kind)
-
-    def _close(self, kind: type[BaseException] | None) -> None:
-        # Another Ctrl-C must not interrupt the cleaning up.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for child in self._children:
-            child.process.terminate()
-        for child in self._children:
-            end(child.process, grace=2.0)
-        self._cluster.close()
-        self._ports.release()
-        if kind is not None and not issubclass(kind, KeyboardInterrupt | SystemExit):
-            self._say(f"the logs are kept in {self._directory}")
-        else:
-            shutil.rmtree(self._directory, ignore_errors=True)
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self._cluster.kubeconfig
-
-    def client(self) -> Client:
-        config = kube_config.load(str(self.kubeconfig))
-        return Client(HttpTransport(config), field_manager="demo", on_warning=lambda _: None)
-
-    @property
-    def binaries(self) -> Path:
-        """The directory of kubectl."""
-        return self._binaries
-
-    def kubectl(self, *arguments: str) -> Child:
-        return self._spawn(arguments[0], [self._binaries / "kubectl", *arguments])
+    def slowed(self, template: Json) -> Json:
+        """A pod template whose pods take a while to end and to become ready, so that people see
+        both, but less than the five seconds after which kubectl retries a refused eviction."""
 
     async def start_intact(self) -> None:
-        """Start the operators behind one webhook address; return once all are ready."""
-        self._say(f"starting {OPERATORS} operators of Intact")
-        address = f"{LOOPBACK}:{self._ports.reserve()}"
-        for number in range(1, OPERATORS + 1):
-            port = self._ports.reserve()
-            child = self._intact(
-                *("run", "--install", "--webhook-bind", address),
-                *("--http-bind", f"{LOOPBACK}:{port}"),
-                name=f"intact-{number}",
-            )
-            self._operators.append((child, port))
-        timeout = aiohttp.ClientTimeout(total=5)
-        async with aiohttp.ClientSession(timeout=timeout) as session:
-            for child, port in self._operators:
-                await _ready(session, child, port)
+        """Install Intact; return once it answers."""
 
     async def remove_intact(self) -> None:
-        """End the operators with SIGTERM, as a kubelet does, then uninstall Intact."""
-        for child, _ in self._operators:
-            child.process.terminate()
-        for child, _ in self._operators:
-            await _succeeded(child)
-        self._operators.clear()
-        await _succeeded(self._intact("uninstall", "--namespace", _INSTALLED_IN, name="uninstall"))
-
-    async def intact(self, *arguments: str) -> None:
-        """Run a command of Intact's, which must succeed."""
-        program = Path(sys.executable).with_name("intact")
-        await _succeeded(self._spawn("-".join(arguments[:2]), [program, *arguments]))
+        """Stop Intact, and uninstall it."""
 
     def intact_failure(self) -> str | None:
-        """What to say if an operator ended although nothing asked it to."""
-        ended = [child for child, _ in self._operators if child.process.poll() is not None]
-        return ended[0].failure() if ended else None
+        """What to say if Intact ended although nothing asked it to."""
 
-    def _intact(self, command: str, *arguments: str, name: str) -> Child:
-        program = Path(sys.executable).with_name("intact")
-        return self._spawn(name, [program, command, "--kubeconfig", self.kubeconfig, *arguments])
+    def drain(self, node: str) -> Drain: ...
 
-    def _spawn(self, name: str, command: Sequence[str | Path]) -> Child:
-        log = self._directory / f"{len(self._children)}-{name}.log"
-        environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
-        child = Child(name, spawn(command, log, environment), log)
-        self._children.append(child)
-        return child
+    async def undo(self, group: str, namespace: str) -> None:
+        """`intact rbg undo`."""
 
-
-async def _succeeded(child: Child) -> None:
-    try:
-        async with asyncio.timeout(_END_WITHIN):
-            code = await child.ended()
-    except TimeoutError:
-        end_of_log = last_lines(child.log)
-        raise DemoError(
-            f"{child.name} did not end within {_END_WITHIN:.0f} s:\n{end_of_log}"
-        ) from None
-    if code != 0:
-        raise DemoError(child.failure())
-
-
-async def _ready(session: aiohttp.ClientSession, child: Child, port: int) -> None:
-    deadline = time.monotonic() + _READY_WITHIN
-    answer = "nothing"
-    while time.monotonic() < deadline:
-        if child.process.poll() is not None:
-            raise DemoError(child.failure())
-        try:
-            async with session.get(f"http://{LOOPBACK}:{port}/readyz") as response:
-                if response.status == 200:
-                    return
-                answer = await response.text()
-        except aiohttp.ClientConnectionError:
-            pass
-        await asyncio.sleep(_PAUSE)
-    raise DemoError(
-        f"{child.name} is not ready after {_READY_WITHIN:.0f} s; /readyz: {answer}\n"
-        f"{last_lines(child.log)}"
-    )
+    def way_in(self) -> Sequence[str]:
+        """The commands after which another terminal can use kubectl and intact."""

@@ -16,7 +16,7 @@ SYMBOLS = {
     PodState.TERMINATING: ("○", "red"),
     PodState.PENDING: ("·", "bright_black"),
 }
-_OUTPUT_LINES = 7
+_OUTPUT_LINES = 5
 _REFUSAL = re.compile(
     r'error when evicting pods/"(?P<pod>[^"]+)".*?\(will retry after (?P<pause>\w+)\): '
     r"(?:.*? denied the request: )?(?P<why>.*)"
@@ -46,24 +46,32 @@ class BudgetView:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    title: str
-    seconds: float
+class Section:
+    """The groups under one budget."""
+
+    name: str
     groups: tuple[str, ...]
     down: tuple[str, ...]
     worst: int
-    nodes: tuple[NodeView, ...]
     pods: tuple[PodView, ...]
     """In the order of their names."""
     budget: BudgetView | None
     """None while Intact does not enforce it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    title: str
+    seconds: float
+    nodes: tuple[NodeView, ...]
+    sections: tuple[Section, ...]
     output: tuple[str, ...] = ()
     """The lines of kubectl so far."""
     footer: str = ""
 
 
 def render(picture: Picture) -> RenderableType:
-    parts: list[RenderableType] = [_grid(picture), Text(), _budget(picture), _worst(picture)]
+    parts: list[RenderableType] = [_grid(picture), Text(), _figures(picture)]
     if picture.output:
         parts += [Text(), *_output(picture.output)]
     if picture.footer:
@@ -77,15 +85,16 @@ def render(picture: Picture) -> RenderableType:
     )
 
 
-def line(picture: Picture) -> str:
+def line(section: Section) -> str:
     """The groups in one line, for where there is no terminal."""
-    groups = "  ".join(f"{name} {_symbols(picture, name).plain}" for name in picture.groups)
-    return f"{groups}  down: {len(picture.down)}"
+    groups = "  ".join(f"{name} {_symbols(section, name).plain}" for name in section.groups)
+    return f"{section.name:<20}  {groups}  down: {len(section.down)}"
 
 
 def _grid(picture: Picture) -> Table:
     """A row for each group, a column for each node."""
-    grid = Table(box=None, padding=(0, 3, 0, 0))
+    grid = Table(box=None, padding=(0, 2, 0, 0))
+    grid.add_column("")
     grid.add_column("")
     for node in picture.nodes:
         note = " cordoned" if node.cordoned else ""
@@ -93,34 +102,39 @@ def _grid(picture: Picture) -> Table:
     grid.add_column("unplaced")
     grid.add_column("")
     places = [*(node.name for node in picture.nodes), ""]
-    for group in picture.groups:
-        cells = [_symbols(picture, group, place) for place in places]
-        up = Text("DOWN", "bold red") if group in picture.down else Text("up", "green")
-        grid.add_row(group, *cells, up)
+    for section in picture.sections:
+        name = section.name
+        for group in section.groups:
+            cells = [_symbols(section, group, place) for place in places]
+            up = Text("DOWN", "bold red") if group in section.down else Text("up", "green")
+            grid.add_row(name, group, *cells, up)
+            name = ""
     return grid
 
 
-def _symbols(picture: Picture, group: str, node: str | None = None) -> Text:
+def _symbols(section: Section, group: str, node: str | None = None) -> Text:
     text = Text()
-    for pod in picture.pods:
+    for pod in section.pods:
         if pod.group == group and node in (None, pod.node):
             text.append(*SYMBOLS[pod.state])
     return text
 
 
-def _budget(picture: Picture) -> Text:
-    budget = picture.budget
-    if budget is None:
-        return Text("budget: not enforced", "bright_black")
-    return Text(
-        f"budget: allowed {budget.allowed}, current {budget.current}, "
-        f"desired {budget.desired}, total {budget.total}"
-    )
-
-
-def _worst(picture: Picture) -> Text:
-    style = "bold red" if picture.worst > 1 else ""
-    return Text(f"groups down: {len(picture.down)}, at worst {picture.worst}", style)
+def _figures(picture: Picture) -> Table:
+    """A row for each budget."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("budget, in groups", header_style="")
+    for column in ("allowed", "current", "desired", "total", "down", "at worst"):
+        table.add_column(column, header_style="", justify="right")
+    for section in picture.sections:
+        budget = section.budget
+        figures = ["-"] * 4
+        if budget is not None:
+            numbers = (budget.allowed, budget.current, budget.desired, budget.total)
+            figures = [str(number) for number in numbers]
+        worst = Text(str(section.worst), "bold red" if section.worst > 1 else "")
+        table.add_row(section.name, *figures, str(len(section.down)), worst)
+    return table
 
 
 def _output(lines: tuple[str, ...]) -> list[Text]:

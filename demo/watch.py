@@ -3,7 +3,7 @@ event by event, so that nothing between two pictures is missed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from enum import Enum
 from typing import Any
 
@@ -80,6 +80,20 @@ class GroupsDown:
         self.worst = max(self.worst, len(self.now))
 
 
+@asynccontextmanager
+async def following(*reflectors: Reflector[Any]) -> AsyncGenerator[None, None]:
+    """The reflectors run beside the block, which begins once all of them are synced."""
+    tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
+    try:
+        for reflector in reflectors:
+            await reflector.wait_synced()
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class Watch:
     def __init__(
         self, client: Client, namespace: str, down: GroupsDown, budgets: Resource[Any]
@@ -106,15 +120,5 @@ class Watch:
         if self._pods.stats.lists != 1:
             raise DemoError(f"the watch on pods was lost: {self._pods.error}")
 
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
-        reflectors = (self._pods, *self._others)
-        tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
-        try:
-            for reflector in reflectors:
-                await reflector.wait_synced()
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return following(self._pods, *self._others)

@@ -79,6 +79,9 @@ class Ledger(View):
     unavailable_groups: list[str] = []
     let_go: list[str] = []
     """Those of them that are unavailable because the budget let a pod go."""
+    held: dict[str, str] = {}
+    """Those that are unavailable only because of records, as none of their pods has gone or changed
+    yet, with the time of the oldest such record."""
     surplus: dict[str, int] = {}
     """Available pods above the need, by group; only groups that have any."""
     released: list[str] = []

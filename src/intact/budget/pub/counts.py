@@ -157,6 +157,19 @@ class Counts:
         )
         return self.available - singles - lost
 
+    def held_groups(self, uids: Iterable[str]) -> list[str]:
+        """The unavailable groups that would be available if these pods were not recorded."""
+        more: dict[str, int] = {}
+        for uid in uids:
+            member = self._members.get(uid)
+            if member is not None and member.available and member.group is not None:
+                more[member.group] = more.get(member.group, 0) + (uid in self._ledger)
+        return [
+            name
+            for name in self.unavailable_groups
+            if name in more and self._groups[name].available + more[name] >= (self.need or 0)
+        ]
+
     def _count(self, uid: str, member: Member, sign: int) -> None:
         _add(self._by_owner, member.owner, sign)
         self.owners[member.owner] = self.owners.get(member.owner, 0) + sign * member.present

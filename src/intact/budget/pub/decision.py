@@ -14,12 +14,16 @@ Two rules:
 | of an owner that wants no pods any more, or not this one after a scale-in | free, recorded |
 | in a group that is already unavailable | free, recorded (*) |
 | was let go before and is still here | denied for a while: other pods go first |
+| in a group that only records make unavailable | free while these stand, recorded (**) |
 | in a group with surplus (available pods > need) | free, recorded, surplus - 1 |
 | any other | 1 unit, recorded; no unit left: denied |
 
 (*) With the unhealthy policy IfHealthyBudget only while as many units are available as the budget
 requires, but for groups that the budget itself let go: a drain must end. A pod that is not ready
 may still be changed in place, which may be what mends it.
+
+(**) The recorded pods are still here and may stay. If the group was not paid for, because it was
+down when they were recorded, it must be one that the budget can spare now.
 
 As long as no group has as many pods as it needs, no pod is in a group: each is a unit of its own.
 
@@ -144,16 +148,15 @@ def decide(
         return denial
     if not pod.available:
         return _not_available(budget, pod, operation, now)
-    in_group = _free_in_group(status, pod, operation, now, live_available == live_without)
-    if in_group is not None and in_group.reason is Reason.GROUP_UNAVAILABLE:
-        return in_group
-    if until := waits_until(status.ledger.stayed.get(pod.uid), operation, now):
-        return Decision(False, Reason.STAYED, _stayed(budget, pod, until))
-    if in_group is not None:
-        return in_group
+    if pod.group in status.ledger.unavailable_groups:
+        return _in_unavailable_group(budget, pod, operation, now, live_available)
+    if denial := _had_its_turn(budget, pod, operation, now):
+        return denial
+    if live_available == live_without and (free := _from_surplus(status, pod, operation, now)):
+        return free
     if denial := _deny(budget, pod, live_available):
         return denial
-    spent = _spent(status, pod.group)
+    spent = _spent(status, pod.group, now)
     return Decision(True, Reason.BUDGET, status=_recorded(spent, pod, operation, now))
 
 
@@ -181,9 +184,7 @@ def _hold_unhealthy(
     is_repair = operation is Operation.UPDATE and not pod.available
     if is_repair or pod.group in status.ledger.let_go:
         return None
-    available = max(0, status.current_available - status.ledger.idle)
-    if live_available is not None:
-        available = min(available, live_available)
+    available = _least_available(status, live_available)
     if available >= status.desired_available:
         return None
     return Decision(False, Reason.UNHEALTHY, _unhealthy(budget, pod, available))
@@ -201,21 +202,63 @@ def _not_available(
     return Decision(True, Reason.NOT_AVAILABLE, status=_recorded(status, pod, operation, now))
 
 
-def _free_in_group(
-    status: PubStatus, pod: Subject, operation: Operation, now: datetime, is_extra: bool
+def _from_surplus(
+    status: PubStatus, pod: Subject, operation: Operation, now: datetime
 ) -> Decision | None:
-    """Of an available pod that costs nothing for what its group is; `is_extra` says that its group
-    has enough pods without it."""
-    ledger = status.ledger
-    if pod.group is None:
+    if pod.group is None or not status.ledger.surplus.get(pod.group):
         return None
-    if pod.group in ledger.unavailable_groups:
+    less = _without_surplus(status, pod.group)
+    return Decision(True, Reason.SURPLUS, status=_recorded(less, pod, operation, now))
+
+
+def _had_its_turn(
+    budget: PodUnavailableBudget, pod: Subject, operation: Operation, now: datetime
+) -> Decision | None:
+    if until := waits_until(budget.status.ledger.stayed.get(pod.uid), operation, now):
+        return Decision(False, Reason.STAYED, _stayed(budget, pod, until))
+    return None
+
+
+def _in_unavailable_group(
+    budget: PodUnavailableBudget,
+    pod: Subject,
+    operation: Operation,
+    now: datetime,
+    live_available: int | None,
+) -> Decision:
+    """Of an available pod. If its group would be available, were it not for records, the recorded
+    pods are still here, and may stay."""
+    assert pod.group is not None
+    status, since = budget.status, budget.status.ledger.held.get(pod.group)
+    if since is None:
         written = _recorded(status, pod, operation, now)
         return Decision(True, Reason.GROUP_UNAVAILABLE, status=written)
-    if ledger.surplus.get(pod.group) and is_extra:
-        less = _without_surplus(status, pod.group)
-        return Decision(True, Reason.SURPLUS, status=_recorded(less, pod, operation, now))
-    return None
+    if denial := _had_its_turn(budget, pod, operation, now):
+        return denial
+    if past_time(since, now) != since:
+        return Decision(False, Reason.NOT_PROCESSED, _being_repaired(budget))
+    if not stands(since, now):
+        return Decision(False, Reason.STAYED, _held(budget, pod, expires_at(since)))
+    if pod.group not in status.ledger.let_go:
+        # It was down when its records were made, so it cost nothing. Now it would.
+        available = _least_available(status, live_available)
+        if available < status.desired_available:
+            return Decision(False, Reason.EXHAUSTED, _exhausted(budget, pod, available))
+        status = _paid_for(status, pod.group)
+    written = _recorded(status, pod, operation, now, at=since)
+    return Decision(True, Reason.GROUP_UNAVAILABLE, status=written)
+
+
+def _paid_for(status: PubStatus, group: str) -> PubStatus:
+    """A unit for this group, which counts as unavailable already."""
+    let_go = [*status.ledger.let_go, group]
+    return status.with_ledger(msgspec.structs.replace(status.ledger, let_go=let_go))
+
+
+def _least_available(status: PubStatus, live_available: int | None) -> int:
+    """Units that are available for sure, without those that their owners do not want any more."""
+    available = max(0, status.current_available - status.ledger.idle)
+    return available if live_available is None else min(available, live_available)
 
 
 def _not_decidable(budget: PodUnavailableBudget) -> Decision | None:
@@ -249,8 +292,8 @@ def _decide_again(
     if is_another_attempt(record, _record(pod, operation, now)):
         written = _recorded(budget.status, pod, operation, now)
         return Decision(True, Reason.RECORDED, status=written)
-    if not stands(record, now):
-        return Decision(False, Reason.STAYED, _stayed(budget, pod, expires_at(record)))
+    if not stands(record.at, now):
+        return Decision(False, Reason.STAYED, _stayed(budget, pod, expires_at(record.at)))
     if is_sure(record, operation):
         return Decision(True, Reason.RECORDED)
     return Decision(True, Reason.RECORDED, status=_recorded(budget.status, pod, operation, now))
@@ -270,7 +313,7 @@ def _deny(
     return None
 
 
-def _spent(status: PubStatus, group: str | None) -> PubStatus:
+def _spent(status: PubStatus, group: str | None, now: datetime) -> PubStatus:
     """One unit less; in group mode it is this group."""
     ledger = status.ledger
     if group is not None:
@@ -278,6 +321,7 @@ def _spent(status: PubStatus, group: str | None) -> PubStatus:
             ledger,
             unavailable_groups=[*ledger.unavailable_groups, group],
             let_go=[*ledger.let_go, group],
+            held={**ledger.held, group: timestamp_after(now)},
         )
     return msgspec.structs.replace(
         status.with_ledger(ledger),
@@ -294,8 +338,13 @@ def _without_surplus(status: PubStatus, group: str) -> PubStatus:
     return status.with_ledger(msgspec.structs.replace(status.ledger, surplus=left))
 
 
-def _recorded(status: PubStatus, pod: Subject, operation: Operation, now: datetime) -> PubStatus:
+def _recorded(
+    status: PubStatus, pod: Subject, operation: Operation, now: datetime, *, at: str = ""
+) -> PubStatus:
+    """With a record of the pod, as of now if no other time is given."""
     record = _record(pod, operation, now)
+    if at:
+        record = msgspec.structs.replace(record, at=at)
     return status.with_ledger(with_record(status.ledger, pod.uid, record))
 
 
@@ -342,6 +391,17 @@ def _stayed(budget: PodUnavailableBudget, pod: Subject, until: datetime) -> str:
         f"The budget {budget.metadata.name} has let pod {pod.name} go already, but the pod is "
         "still here: something else refuses the request, such as another webhook or a "
         f"PodDisruptionBudget. Other pods go first until {timestamp_after(until)}."
+    )
+
+
+def _held(budget: PodUnavailableBudget, pod: Subject, until: datetime) -> str:
+    records = budget.status.ledger.pods.values()
+    others = sorted(record.name for record in records if record.group == pod.group)
+    return (
+        f"Pod {pod.name} of group {pod.group!r} cannot go now: the budget {budget.metadata.name} "
+        f"has let {_counted('pod', others)} of the group go already, but nothing has gone: "
+        "something else refuses the request, such as another webhook or a PodDisruptionBudget. It "
+        f"waits until {timestamp_after(until)}."
     )
 
 

@@ -1,10 +1,12 @@
 """The ledger's records: disruptions that the gate has admitted and no recount has seen happen yet.
 
-Four rules:
+Five rules:
 - A record stands for one pod, by its UID: a StatefulSet's pod comes back under the same name.
 - A record has a lifetime, after which the recount gives the unit back.
 - Repeating a request does not renew the record. For `STANDS_FOR` the record answers for its pod;
   then nothing more is admitted on it, so that it can end. Only another attempt renews it.
+- What is free only because of other records does not outlive them: it takes the time of the oldest.
+  Otherwise two pods of a group that both stay could hold its unit for ever, in turn.
 - A renewed record never says less than the one before it: an admitted deletion stays a deletion,
   and containers that were to restart stay marked.
 
@@ -120,9 +122,9 @@ def _marked_again(
     return marks
 
 
-def stands(record: LedgerRecord, now: datetime) -> bool:
-    """Whether the record answers for its pod if the same is asked for again."""
-    return now - parse_time(record.at) < STANDS_FOR
+def stands(at: str, now: datetime) -> bool:
+    """Whether a record of this time answers for its pod if the same is asked for again."""
+    return now - parse_time(at) < STANDS_FOR
 
 
 def is_sure(record: LedgerRecord, operation: Operation) -> bool:
@@ -131,11 +133,12 @@ def is_sure(record: LedgerRecord, operation: Operation) -> bool:
 
 
 def is_expired(record: LedgerRecord, now: datetime) -> bool:
-    return now - parse_time(record.at) >= RECORD_LIFETIME
+    return now >= expires_at(record.at)
 
 
-def expires_at(record: LedgerRecord) -> datetime:
-    return parse_time(record.at) + RECORD_LIFETIME
+def expires_at(at: str) -> datetime:
+    """When a record of this time has outlived its lifetime."""
+    return parse_time(at) + RECORD_LIFETIME
 
 
 def waits_until(stay: LedgerStay | None, operation: Operation, now: datetime) -> datetime | None:

@@ -8,7 +8,7 @@ Two rules:
   whose record is cleared already.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -32,6 +32,7 @@ from intact.model.pub import (
     PubSpec,
     PubStatus,
 )
+from intact.model.times import parse_time
 from intact.model.versions import is_at_least, is_before
 
 
@@ -118,6 +119,20 @@ def unseen(
     return kept, stayed
 
 
+def untouched(
+    records: Mapping[str, LedgerRecord], find: Callable[[str], Pod | None]
+) -> frozenset[str]:
+    """The UIDs of recorded pods that, as the store has them, neither go nor change yet."""
+    found = set()
+    for uid, record in records.items():
+        pod = find(record.name)
+        if pod is None or pod.metadata.uid != uid or is_gone(pod):
+            continue
+        if not (record.containers and changes.has_begun(record, pod)):
+            found.add(uid)
+    return frozenset(found)
+
+
 def _is_unseen(record: LedgerRecord, pod: Pod) -> bool:
     return not is_gone(pod) and _is_waited_for(record, pod, late=False)
 
@@ -159,8 +174,10 @@ def recount(
     seen: str,
     now: datetime,
     stayed: Mapping[str, LedgerStay] | None = None,
+    untouched: Collection[str] = (),
 ) -> Recount:
-    """`counts` have these records as their ledger; `stayed` have had their turn."""
+    """`counts` have these records as their ledger, of which those of the `untouched` pods came to
+    nothing so far; `stayed` have had their turn."""
     kept = _kept(budget, counts, expectation, now)
     expectation = replace(
         expectation,
@@ -192,6 +209,7 @@ def recount(
             ledger,
             unavailable_groups=list(unavailable),
             let_go=[name for name in budget.status.ledger.let_go if name in unavailable],
+            held=_held(counts, {uid: records[uid] for uid in untouched if uid in records}),
             surplus=dict(counts.surplus),
         )
     if expectation.problem or problem_of(budget):
@@ -292,6 +310,16 @@ def desired_of(spec: PubSpec, total: int, *, pods_per_unit: int | None = None) -
     return desired_available(spec.max_unavailable, least, total, both=both)
 
 
+def _held(counts: Counts, records: Mapping[str, LedgerRecord]) -> dict[str, str]:
+    """The groups that would be available without these records, each with its oldest one's time."""
+    found: dict[str, str] = {}
+    for name in counts.held_groups(records):
+        times = [record.at for uid, record in records.items() if record.group == name]
+        if times:
+            found[name] = min(times, key=parse_time)
+    return found
+
+
 def _absent_groups(
     budget: PodUnavailableBudget,
     counts: Counts,
@@ -312,4 +340,5 @@ def _absent_groups(
 
 def next_expiry(records: Iterable[LedgerRecord], now: datetime) -> datetime | None:
     """When the next record will have outlived its time; None if all have."""
-    return min((moment for moment in map(expires_at, records) if moment > now), default=None)
+    moments = (expires_at(record.at) for record in records)
+    return min((moment for moment in moments if moment > now), default=None)

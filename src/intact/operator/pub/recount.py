@@ -28,6 +28,7 @@ from intact.budget.pub.recount import (
     overdue,
     recount,
     unseen,
+    untouched,
 )
 from intact.budget.pub.settings import rules_of
 from intact.budget.pub.unreadable import problem_of
@@ -174,10 +175,12 @@ class Recounter:
                 f"gate, of budget {budget.metadata.name} is newer"
             )
         namespace = budget.metadata.namespace
-        records, stayed = unseen(repaired.ledger.pods, self._finder(namespace), seen, now, versions)
+        find = self._finder(namespace)
+        records, stayed = unseen(repaired.ledger.pods, find, seen, now, versions)
         entry.counts.set_ledger(records)
         turns = stays_after(repaired.ledger.stayed, stayed, self._is_here, now)
-        counted = recount(sound, entry.counts, expectation, records, seen, now, turns)
+        still = untouched(records, find)
+        counted = recount(sound, entry.counts, expectation, records, seen, now, turns, still)
         status = counted.status
         if entry.counts.pods:
             absence = None  # they have come meanwhile

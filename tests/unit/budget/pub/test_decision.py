@@ -707,3 +707,69 @@ class TestUnhealthyPolicy:
         assert ask(released, pod(available=False, owners=("sts",))).allowed
         recorded = self.asked(8, pods={"uid-0": record()})
         assert ask(recorded, pod(available=False)).allowed
+
+
+class TestGroupsThatOnlyRecordsMakeUnavailable:
+    """The recorded pods are still here: something else may refuse what the gate let go."""
+
+    SINCE = NOW - timedelta(seconds=6)
+
+    def asked(self, available: int = 9, **ledger: Any) -> PodUnavailableBudget:
+        """A budget that requires 9 of 10 groups; a record of p1 makes g0 unavailable."""
+        known = {
+            "unavailable_groups": ["g0"],
+            "pods": {"uid-1": record("p1", at=self.SINCE, group="g0")},
+            "held": {"g0": timestamp_after(self.SINCE)},
+        }
+        return budget(allowed=max(0, available - 9), groups=True, **(known | ledger))
+
+    def test_a_pod_that_is_free_by_other_records_does_not_outlive_them(self) -> None:
+        start = budget(allowed=1, groups=True)
+        now = stored(start, decide(start, pod(1, group="g0"), Operation.DELETE, self.SINCE))
+        assert now.status.ledger.held == {"g0": timestamp_after(self.SINCE)}
+        decision = ask(now, pod(2, group="g0"), Operation.EVICT)
+        assert (decision.allowed, decision.reason) == (True, Reason.GROUP_UNAVAILABLE)
+        records = stored(now, decision).status.ledger.pods
+        assert records["uid-2"].at == records["uid-1"].at == timestamp_after(self.SINCE)
+
+    def test_the_others_wait_once_these_records_do_not_stand_any_more(self) -> None:
+        now = self.asked(let_go=["g0"])
+        later = self.SINCE + STANDS_FOR
+        denial = decide(now, pod(2, group="g0"), Operation.EVICT, later)
+        assert (denial.allowed, denial.reason, denial.status) == (False, Reason.STAYED, None)
+        assert "has let pod p1 of the group go already, but nothing has gone" in denial.message
+        assert timestamp_after(self.SINCE + RECORD_LIFETIME) in denial.message
+
+    def test_a_group_that_was_never_paid_for_must_be_one_that_the_budget_can_spare(self) -> None:
+        subject = pod(2, group="g0")
+        decision = ask(self.asked(9), subject)
+        assert decision.allowed
+        assert stored(self.asked(9), decision).status.ledger.let_go == ["g0"]
+        short = budget(allowed=-1, groups=True)
+        short = msgspec.structs.replace(
+            short, status=short.status.with_ledger(self.asked().status.ledger)
+        )
+        denial = ask(short, subject)
+        assert (denial.allowed, denial.reason) == (False, Reason.EXHAUSTED)
+        assert "8 of 10 groups are available; the budget web requires 9." in denial.message
+        assert not decide(self.asked(9), subject, Operation.DELETE, NOW, 8, 8).allowed
+        assert not ask(self.asked(9, idle=1), subject).allowed
+
+    def test_a_group_that_was_paid_for_goes_whatever_has_failed_since(self) -> None:
+        """A drain must end."""
+        paid = self.asked(9, let_go=["g0"])
+        worse = msgspec.structs.replace(paid.status, current_available=5, unavailable_allowed=0)
+        paid = msgspec.structs.replace(paid, status=worse)
+        assert ask(paid, pod(2, group="g0")).reason is Reason.GROUP_UNAVAILABLE
+
+    def test_a_pod_that_has_had_its_turn_waits(self) -> None:
+        stayed = {"uid-2": LedgerStay(operation="EVICT", at=timestamp(NOW))}
+        now = self.asked(let_go=["g0"], stayed=stayed)
+        assert ask(now, pod(2, group="g0"), Operation.EVICT).reason is Reason.STAYED
+        truly_down = self.asked(held={}, stayed=stayed)
+        assert ask(truly_down, pod(2, group="g0"), Operation.EVICT).allowed
+
+    @pytest.mark.parametrize("at", ["", "soon", "2099-01-01T00:00:00Z"])
+    def test_a_time_that_cannot_be_is_repaired_first(self, at: str) -> None:
+        denial = ask(self.asked(let_go=["g0"], held={"g0": at}), pod(2, group="g0"))
+        assert (denial.allowed, denial.reason) == (False, Reason.NOT_PROCESSED)

@@ -136,8 +136,8 @@ def test_a_container_that_is_changed_once_more_is_marked_again(
 
 @pytest.mark.parametrize("operation", [DELETE, EVICT, UPDATE])
 def test_a_record_answers_for_its_pod_while_it_is_young(operation: Operation) -> None:
-    assert stands(record(operation, at=NOW - STANDS_FOR + SECOND), NOW)
-    assert not stands(record(operation, at=NOW - STANDS_FOR), NOW)
+    assert stands(record(operation, at=NOW - STANDS_FOR + SECOND).at, NOW)
+    assert not stands(record(operation, at=NOW - STANDS_FOR).at, NOW)
 
 
 # The operation of the record, the operation that is asked for, whether nothing has to be written.
@@ -207,7 +207,7 @@ def test_a_record_never_ends_early_although_times_have_no_fractions() -> None:
     one = record(DELETE, at=moment)
     assert one.at == "2026-01-01T12:00:01Z"
     assert not is_expired(one, moment + RECORD_LIFETIME - timedelta(microseconds=1))
-    assert is_expired(one, expires_at(one))
+    assert is_expired(one, expires_at(one.at))
 
 
 def test_pods_are_shown_by_what_was_admitted() -> None:

@@ -159,7 +159,7 @@ def test_a_recount_of_any_ledger_ends_and_allows_no_more_than_the_live_count(tex
     records, _ = unseen(found.ledger.pods, PODS.get, PRESENT.version, NOW, {})
     assert records.keys() <= PRESENT.objects.keys()
     limit = NOW + RECORD_LIFETIME + SKEW
-    assert all(expires_at(each) <= limit for each in records.values())
+    assert all(expires_at(each.at) <= limit for each in records.values())
     assert (next_expiry(records.values(), NOW) or NOW) <= limit
     counts = Counts(None)
     for uid in PRESENT.objects:

@@ -18,6 +18,7 @@ from intact.budget.pub.recount import (
     overdue,
     recount,
     unseen,
+    untouched,
 )
 from intact.model.meta import ObjectMeta
 from intact.model.pod import (
@@ -74,14 +75,13 @@ def pod(
     )
 
 
-def record(operation: str = "DELETE", version: str = "50", **more: Any) -> LedgerRecord:
-    return LedgerRecord(
-        name="p",
-        operation=operation,
-        at=timestamp_after(ADMITTED),
-        resource_version=version,
-        **more,
-    )
+def record(
+    operation: str = "DELETE",
+    version: str = "50",
+    at: str = timestamp_after(ADMITTED),
+    **more: Any,
+) -> LedgerRecord:
+    return LedgerRecord(name="p", operation=operation, at=at, resource_version=version, **more)
 
 
 DELETED = record()
@@ -545,6 +545,49 @@ def test_a_group_that_was_let_go_is_known_as_long_as_it_is_unavailable() -> None
     status = recount(before, counts, Expectation(), {}, "100", ADMITTED).status
     assert status.ledger.unavailable_groups == ["b", "c"]
     assert status.ledger.let_go == ["b"]
+
+
+class TestGroupsThatOnlyRecordsMakeUnavailable:
+    """Here each group has two ready pods."""
+
+    LATER = ADMITTED + timedelta(seconds=1)
+
+    def held(self, need: int, records: dict[str, LedgerRecord], *changed: str) -> dict[str, str]:
+        counts = groups_ready(need, a=2, b=2)
+        counts.set_ledger(records)
+        before = budget(groups=True, ledger=Ledger(reached=True))
+        here = [uid for uid in records if uid not in changed]
+        found = recount(before, counts, Expectation(), records, "9", ADMITTED, untouched=here)
+        return found.status.ledger.held
+
+    def test_they_are_told_with_the_time_of_the_oldest_record(self) -> None:
+        old, new = record(group="a"), record(group="a", at=timestamp_after(self.LATER))
+        assert self.held(2, {"a-0": new, "a-1": old}) == {"a": timestamp_after(ADMITTED)}
+        assert self.held(1, {"a-0": old}) == {}, "it has a pod more than it needs"
+        assert self.held(3, {"a-0": old}) == {}, "it is down without the record"
+
+    def test_a_group_is_down_in_truth_once_a_recorded_pod_changes(self) -> None:
+        records = {name: record(group="a") for name in ("a-0", "a-1")}
+        assert self.held(2, records, "a-0") == {}
+
+
+@pytest.mark.parametrize(
+    ("stored", "found", "expected"),
+    [
+        (DELETED, pod(), True),
+        (MARKED, pod(), True),
+        (UPDATED, pod(), True),
+        (UPDATED, pod(image="web:2"), False),
+        (BOTH, pod(image="web:2"), False),
+        (DELETED, pod(**TERMINATING), False),
+        (DELETED, pod(uid="another"), False),
+        (DELETED, GONE, False),
+    ],
+)
+def test_recorded_pods_are_untouched_until_they_go_or_change(
+    stored: LedgerRecord, found: Pod | None, expected: bool
+) -> None:
+    assert untouched({"uid": stored}, lambda _name: found) == ({"uid"} if expected else set())
 
 
 class TestAbsentGroups:

@@ -103,7 +103,11 @@ async def test_only_an_api_server_with_a_certificate_is_answered(
     ):
         operator.wait_ready()
         async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
-            [hook, *_] = (await client.get(VALIDATING, NAME)).webhooks or []
+            # The process is ready once it serves; the leader registers the webhooks after that.
+            registered = await eventually(
+                lambda: client.get(VALIDATING, NAME), bool, "the webhooks to be registered"
+            )
+            [hook, *_] = registered.webhooks or []
             url = hook["clientConfig"]["url"]
             bundle = base64.b64decode(hook["clientConfig"]["caBundle"]).decode()
 

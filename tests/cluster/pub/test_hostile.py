@@ -272,6 +272,39 @@ async def test_a_pdb_or_a_webhook_that_refuses_one_pod_does_not_hold_up_the_othe
             await ns.client.delete(VALIDATING, body["metadata"]["name"])
 
 
+async def test_pods_of_one_group_that_are_refused_do_not_hold_its_unit_in_turn(
+    ns: NamespaceUnderTest,
+) -> None:
+    """Each of them is free while the record of the other one holds the group down."""
+    for name in ("a-0", "a-1", "b-0", "b-1"):
+        await ns.pods(name, labels=WEB | {"shard": name[0]})
+    policy = {"podGroupPolicy": {"groupLabelKey": "shard", "minReadyReplicas": 2}}
+    await ns.budget(ONE | policy, current_available=2, unavailable_allowed=1)
+
+    async def refuse(request: Json) -> Json:
+        return {"allowed": not request["name"].startswith("a-"), "status": {"code": 403}}
+
+    async with webhook_server() as server, asyncio.TaskGroup() as group:
+        server.hooks["refuse"] = refuse
+        body = registration(ns, server.client_config("refuse"))
+        await ns.client.create(VALIDATING, body)
+        insisting: list[asyncio.Task[None]] = []
+        try:
+            for code, why in ((403, "the webhook to refuse"), (429, "the record to stand no more")):
+                await eventually(
+                    lambda: ns.evict("a-0"), lambda answer, code=code: answer.code == code, why
+                )
+            insisting = [group.create_task(insist(ns, name, 0.5)) for name in ("a-0", "a-1")]
+            assert (await ns.evict("b-0")).code == 429
+            await eventually(
+                lambda: ns.evict("b-0"), lambda answer: answer.code == 201, "b-0 to go", within=60
+            )
+        finally:
+            for task in insisting:
+                task.cancel()
+            await ns.client.delete(VALIDATING, body["metadata"]["name"])
+
+
 NEVER: Json = {"minAvailable": 1}
 
 

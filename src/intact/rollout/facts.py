@@ -9,6 +9,7 @@ from intact.model.pod import Pod
 from intact.model.pod_state import is_ready, is_terminating
 from intact.model.rbg import LEADER_WORKER_SET, Role
 from intact.model.role_workload import RoleWorkload
+from intact.rollout.belonging import revision_of_role
 from intact.rollout.names import role_revision_label
 from intact.rollout.replicas import RoleReplica, ready_for, replicas
 
@@ -44,7 +45,7 @@ def workload_facts(
         name=meta.name,
         uid=meta.uid,
         replicas=1 if spec.replicas is None else spec.replicas,
-        revision=meta.labels.get(role_revision_label(role.name), ""),
+        revision=revision_of_role(workload, role.name),
         partition=spec.partition,
         observed=observed,
         settled=observed and status.current_revision == status.update_revision,

@@ -16,9 +16,9 @@ from intact.operator.rbg.server_side_apply import Applier
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.batch_progress import batch_progress
 from intact.rollout.batches import count
+from intact.rollout.belonging import role_of
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, of_type
 from intact.rollout.facts import RoleFacts, workload_facts
-from intact.rollout.names import ROLE
 from intact.rollout.revisions import role_hashes
 
 _Workloads = Mapping[str, list[tuple[str, RoleWorkload]]]
@@ -80,7 +80,7 @@ def _read_workloads(stores: RbgStores, applier: Applier, group: RoleBasedGroup) 
     for kind, reflector in stores.workloads.items():
         for one in stores.owned(reflector, group):
             meta = one.metadata
-            if (role := meta.labels.get(ROLE, "")) in found:
+            if (role := role_of(group.metadata.name, one, found)) in found:
                 newest = applier.newest(WORKLOADS[kind], one, meta.namespace, meta.name)
                 found[role].append((kind, newest or one))
     return found

@@ -6,6 +6,7 @@ passes frozen values from step to step, in this order:
 
 | step | in | out |
 |---|---|---|
+| `strays` | its pods | workloads that have lost their labels get them back |
 | `scaling` | the RoleBasedGroup | replicas that each role should have |
 | `revisions` | its templates | the name of their revision |
 | `facts` | stores, own writes, evicted pods | `RoleFacts`, `BatchProgress` |
@@ -44,6 +45,7 @@ from intact.operator.rbg.rollback import roll_back_stalled
 from intact.operator.rbg.scaling import RbgScaling, Scaled
 from intact.operator.rbg.server_side_apply import Applier, Owned, TooSoon
 from intact.operator.rbg.stores import RbgStores
+from intact.operator.rbg.strays import RbgStrays
 from intact.rollout.coordinations import ROLLING_UPDATE, of_type
 from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import RolloutStep, WorkloadOrder, own_order
@@ -80,6 +82,7 @@ class RbgReconciler:
         # What this process remembers beside the stores: its own answers, and evicted pods.
         self._applier = Applier(client)
         self._evicted = EvictedPods()
+        self._strays = RbgStrays(client, stores, self._applier)
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
         self._evictions = RbgEvictions(client, self._evicted)
@@ -97,6 +100,7 @@ class RbgReconciler:
         """Requests that write, of all kinds."""
         parts = (
             self._applier,
+            self._strays,
             self._revisions,
             self._scaling,
             self._evictions,
@@ -144,6 +148,8 @@ class RbgReconciler:
             self._queue.add_after(key, _ASK_AGAIN)
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
+        if await self._strays.bring_back(group):
+            return  # the watch brings them, and the RoleBasedGroup with them
         scaled = await self._scaling.agree(group)
         if self._was_scaled(group, scaled):
             return  # its own change brings it back

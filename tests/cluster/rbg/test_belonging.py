@@ -1,7 +1,11 @@
 """What belongs to a role, whatever its labels say: nothing of a role that exists is deleted."""
 
+import operator
+from functools import partial
+
 import pytest
 
+from intact.kube.resources import Resource
 from intact.rollout.names import role_revision_label
 from tests.support.namespace_under_test import NamespaceUnderTest, eventually
 from tests.support.objects import Json
@@ -31,6 +35,11 @@ async def uids(ns: NamespaceUnderTest) -> set[str]:
     return {one["metadata"]["uid"] for one in found}
 
 
+async def labels_of(ns: NamespaceUnderTest, resource: Resource[Json], name: str) -> Json:
+    found: Json = (await ns.client.get(resource, name, ns.name))["metadata"]["labels"]
+    return found
+
+
 @pytest.mark.parametrize("coordinated", [False, True])
 async def test_overwritten_labels_are_put_back_and_nothing_is_deleted(
     ns: NamespaceUnderTest, coordinated: bool
@@ -41,19 +50,16 @@ async def test_overwritten_labels_are_put_back_and_nothing_is_deleted(
     await group_settled(ns)
     before = await uids(ns)
     for resource, name in WORKLOADS:
-        as_it_was = (await ns.client.get(resource, name, ns.name))["metadata"]["labels"]
-
-        async def labels(resource=resource, name=name) -> Json:  # type: ignore[no-untyped-def]
-            found: Json = (await ns.client.get(resource, name, ns.name))["metadata"]["labels"]
-            return found
-
+        as_it_was = await labels_of(ns, resource, name)
         own = role_revision_label(name.removeprefix("llm-"))
         for label in (ROLE, GROUP, own):
             for value in VALUES:
                 body = {"metadata": {"labels": {label: value}}}
                 await ns.client.patch(resource, body, name, ns.name)
                 what = f"{label}={value} of {name} to be put back"
-                await eventually(labels, lambda found, was=as_it_was: found == was, what)
+                await eventually(
+                    partial(labels_of, ns, resource, name), partial(operator.eq, as_it_was), what
+                )
     assert await uids(ns) == before
     await group_settled(ns)
     assert await uids(ns) == before
@@ -64,8 +70,8 @@ async def test_a_service_with_other_labels_is_put_back(ns: NamespaceUnderTest) -
     await group_settled(ns)
 
     async def service() -> Json:
-        found: Json = await ns.client.get(SERVICES, "s-llm-prefill", ns.name)
-        return found["metadata"]  # type: ignore[no-any-return]
+        found: Json = (await ns.client.get(SERVICES, "s-llm-prefill", ns.name))["metadata"]
+        return found
 
     was = await service()
     for value in VALUES:

@@ -41,7 +41,8 @@ class RbgCleanup:
         orders: Mapping[str, list[WorkloadOrder]],
         coordinated: Container[str],
     ) -> list[ApiError]:
-        """`coordinated` are the roles whose orders come from a rollout. Returns the refusals."""
+        """`coordinated` are the roles whose orders come from a rollout, or from a change of their
+        kind: what has no order is not needed. Returns the refusals."""
         outlived = [
             *self._workloads(group, applied, orders, coordinated),
             *self._others(group, applied),
@@ -75,15 +76,17 @@ class RbgCleanup:
             for one in owned:
                 role = role_of(group.metadata.name, one, applied.roles)
                 facts = applied.roles.get(role)
-                if facts is not None and facts.role.workload.kind == kind:
+                if facts is not None:
                     if role not in coordinated and role in applied.waiting:
                         continue  # it is not known what the role should have
-                    names = [order.name for order in orders[role]]
+                    names = [each.name for each in orders[role] if each.role.workload.kind == kind]
                     if one.metadata.name in names:
                         continue
-                    if role not in coordinated and not (
-                        facts.can_spare_others(names) and _are_among(present, facts, names)
-                    ):
+                    if role in coordinated:
+                        known = (*facts.workloads, *facts.others)
+                        if one.metadata.uid not in {each.uid for each in known}:
+                            continue  # it has come since these orders were made
+                    elif not (facts.can_spare_others(names) and _are_among(present, facts, names)):
                         continue
                 yield WORKLOADS[kind], one
 
@@ -91,7 +94,7 @@ class RbgCleanup:
         services = {
             service_name(group.metadata.name, name)
             for name, facts in applied.roles.items()
-            if objects.has_service(facts.role)
+            if objects.has_service(facts)
         }
         for service in self._stores.owned(self._stores.services, group):
             if service.metadata.name not in services:

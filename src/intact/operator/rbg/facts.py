@@ -50,22 +50,27 @@ def read_facts(
     batches: dict[str, BatchProgress] = {}
     for each in of_type(group.spec, AFFINITY_SCHEDULING):
         released = _released(group, each, workloads)
-        found = batches[each.name] = batch_progress(each, roles, wanted, pods, released)
+        progress = batches[each.name] = batch_progress(each, roles, wanted, pods, released)
         for name, ratio in batching(each).ratios.items():
-            desired[name] = found.started * ratio
-            in_batches[name] = found.total * ratio
+            desired[name] = progress.started * ratio
+            in_batches[name] = progress.total * ratio
     hashes = role_hashes(group)
+    found = {
+        name: [
+            workload_facts(role, one, evicted.get(one.metadata.uid, frozenset()), kind)
+            for kind, one in workloads[name]
+            if not is_terminating(one)
+        ]
+        for name, role in roles.items()
+    }
     facts = {
         name: RoleFacts(
             role=role,
             desired=desired[name],
             revision=hashes[name],
             pods=pods[name],
-            workloads=[
-                workload_facts(role, one, evicted.get(one.metadata.uid, frozenset()))
-                for kind, one in workloads[name]
-                if kind == role.workload.kind and not is_terminating(one)
-            ],
+            workloads=[one for one in found[name] if one.kind == role.workload.kind],
+            others=[one for one in found[name] if one.kind != role.workload.kind],
             now=now,
             size_in_batches=in_batches.get(name),
             is_made=bool(workloads[name]),

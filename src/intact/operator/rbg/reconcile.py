@@ -50,7 +50,7 @@ from intact.rollout.coordinations import ROLLING_UPDATE, of_type
 from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import RolloutStep, WorkloadOrder, own_order
 from intact.rollout.progress import refused
-from intact.rollout.rolling_update import next_step
+from intact.rollout.rolling_update import next_step, next_step_of_change
 from intact.rollout.status import invalid, next_status, role_status
 from intact.rollout.validation import in_words, unworkable
 
@@ -163,12 +163,14 @@ class RbgReconciler:
             self._now(),
         )
         steps, blocked = self._next_steps(group, facts.roles)
+        changes = self._changes(group, facts.roles, steps.values(), blocked)
+        every = [*steps.values(), *changes]
         self._ask_again(group, bool(blocked))
-        orders = _orders(group, facts.roles, steps.values(), blocked)
-        for uid in (uid for step in steps.values() for uid in step.settled):
+        orders = _orders(group, facts.roles, every, blocked)
+        for uid in (uid for step in every for uid in step.settled):
             self._evicted.forget(uid)
         applied = await self._apply.apply(group, facts.roles, orders, blocked)
-        await self._evictions.let_go(self._free(group, applied, steps.values()))
+        await self._evictions.let_go(self._free(group, applied, every))
         # A refusal holds up nothing else; the queue retries it with backoff.
         refusals = [one.error for one in scaled.values() if one.error is not None]
         self._ask_again(group, bool(applied.problems) or applied.kind_missing)
@@ -178,7 +180,13 @@ class RbgReconciler:
             refusals += await self._evictions.relabel(group.metadata.namespace, step.relabel)
             rollouts[name] = refused(step.progress, refused_roles)
             self._ask_again(group, try_again)
-        coordinated = {role for step in steps.values() for role in step.orders}
+        for step in changes:
+            refused_roles, try_again = await self._follow(group, step, applied)
+            for name, why in refused_roles.items():
+                message = f"role {name} cannot change its kind further: {why}"
+                self._events.say(group, "Warning", "ChangeOfKindRefused", message)
+            self._ask_again(group, try_again)
+        coordinated = {role for step in every for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
         refusals += await self._revisions.trim(group)
         misplaced = await self._batch_repair.put_right(group, facts.roles, facts.batches)
@@ -233,6 +241,28 @@ class RbgReconciler:
                 self._events.say(group, "Warning", "TemplateMissing", message)
                 blocked |= dict.fromkeys(each.roles, message)
         return steps, blocked
+
+    def _changes(
+        self,
+        group: RoleBasedGroup,
+        roles: Mapping[str, RoleFacts],
+        steps: Iterable[RolloutStep],
+        blocked: dict[str, str],
+    ) -> list[RolloutStep]:
+        """The next steps of roles that change their kind by themselves. Adds those that cannot to
+        `blocked`."""
+        coordinated = {name for step in steps for name in step.orders} | blocked.keys()
+        history = self._revisions.history(group)
+        found = []
+        for name, facts in roles.items():
+            if not facts.others or name in coordinated:
+                continue
+            try:
+                found.append(next_step_of_change(group, facts, history))
+            except LookupError as error:
+                blocked[name] = str(error.args[0])
+                self._events.say(group, "Warning", "TemplateMissing", blocked[name])
+        return found
 
     def _free(
         self, group: RoleBasedGroup, applied: Applied, steps: Iterable[RolloutStep]

@@ -36,6 +36,14 @@ _GROUP_NAMESPACE = click.option(
     "-n", "--namespace", metavar="NAME", help="Namespace of the group; else the context's."
 )
 
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["json", "yaml", "wide", "name"]),
+    callback=lambda _context, _option, value: value or "",
+    help="Format; else text.",
+)
+
 operator_namespace = click.option(
     "--namespace",
     metavar="NAME",

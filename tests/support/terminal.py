@@ -89,7 +89,6 @@ class InTerminal:
     def __init__(self, columns: int, rows: int) -> None:
         self.screen = Terminal(columns, rows)
         self.written = ""
-        self._seen = asyncio.Event()
 
     async def run(self, command: Sequence[str], env: Mapping[str, str]) -> int:
         """Until it ends; its exit code."""
@@ -109,6 +108,12 @@ class InTerminal:
                 process.kill()
                 await process.wait()
             os.close(ours)
+
+    async def wrote(self, text: str) -> None:
+        """Wait until the command has written this."""
+        async with asyncio.timeout(60):
+            while text not in self.written:
+                await asyncio.sleep(0.02)
 
     def _read(self, ours: int) -> None:
         rest = b""

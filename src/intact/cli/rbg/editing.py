@@ -1,5 +1,9 @@
-"""Changes the spec of a RoleBasedGroup on what is stored, and again after a conflict: Intact writes
-the status of a RoleBasedGroup all the time that a rollout moves."""
+"""Changes the spec of a RoleBasedGroup on what is stored.
+
+Intact writes the status of a RoleBasedGroup all the time that a rollout moves. So a change does not
+ask for the version that was read, but for the fields that it replaces: the API server itself brings
+it and other writes in an order. If one of these fields has changed, it is read and tried again.
+"""
 
 import asyncio
 import random
@@ -9,7 +13,7 @@ from typing import Any
 import click
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import Conflict
+from intact.kube.errors import Conflict, Invalid
 from intact.kube.resources import RBGS, untyped
 from intact.kube.retry import Backoff
 
@@ -26,36 +30,47 @@ _PAUSES = Backoff(first=0.02, most=0.5)
 async def edit(client: Client, namespace: str, name: str, change: Callable[[Json], Json]) -> bool:
     """`change` makes the new spec from the stored one, and is called again after a conflict. What
     it raises ends the edit. Returns whether there was anything to write."""
+    refused: Invalid | None = None
+    before: Json = {}
     for conflicts in range(1, _MOST + 1):
-        live = await client.get(_UNTYPED, name, namespace)
-        patch = _patch(live, change(live["spec"]))
+        spec = (await client.get(_UNTYPED, name, namespace))["spec"]
+        patch = _patch(spec, change(spec))
+        if refused is not None and spec == before:
+            raise refused  # not because of another change
         if not patch:
             return False
         try:
             await client.patch(
                 _UNTYPED, patch, name, namespace, type=PatchType.JSON, field_manager=MANAGER
             )
+        except Invalid as error:
+            # The server says no more of a test that fails. Its refusals of values name a field.
+            if error.causes:
+                raise
+            refused = error
         except Conflict:
-            await asyncio.sleep(_PAUSES.delay(conflicts, random.Random()))
+            refused = None
         else:
             return True
+        before = spec
+        await asyncio.sleep(_PAUSES.delay(conflicts, random.Random()))
     raise click.ClickException(
         f"RoleBasedGroup {namespace}/{name} was changed by others {_MOST} times in a row while "
         "this command tried to change it; nothing was written"
     )
 
 
-def _patch(live: Json, spec: Json) -> list[Json]:
+def _patch(before: Json, after: Json) -> list[Json]:
     """Of the fields that differ; none if the spec is the same."""
-    before = live["spec"]
-    found: list[Json] = [
-        {"op": "add", "path": f"/spec/{key}", "value": value}
-        for key, value in spec.items()
-        if key not in before or before[key] != value
-    ]
-    found += [{"op": "remove", "path": f"/spec/{key}"} for key in before if key not in spec]
-    if not found:
-        return []
-    # "replace", not "test": after an edit this is a Conflict, not an Invalid.
-    version = live["metadata"]["resourceVersion"]
-    return [{"op": "replace", "path": "/metadata/resourceVersion", "value": version}, *found]
+    found: list[Json] = []
+    for key in {**before, **after}:
+        if key in before and key in after and before[key] == after[key]:
+            continue
+        path = f"/spec/{key}"
+        if key in before:
+            found.append({"op": "test", "path": path, "value": before[key]})
+        if key in after:
+            found.append({"op": "add", "path": path, "value": after[key]})
+        else:
+            found.append({"op": "remove", "path": path})
+    return found

@@ -3,8 +3,10 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
-from intact.kube.client import Client
+from intact.kube.client import Client, PatchType
+from intact.kube.errors import Conflict
 from intact.kube.transport import Request, Response, Stream
+from intact.model.status import Status
 from tests.support.rbg_waiting import GROUPS
 from tests.unit.operator.pub.scene import NS
 from tests.unit.operator.rbg.scene import Scene
@@ -33,13 +35,22 @@ class Busy:
 
 
 def busy(scene: Scene, times: int) -> tuple[Client, Busy]:
-    """Others change metadata, as the operator changes the status: the version is another."""
+    """Others scale a role: the fields that are to be changed are others each time."""
 
-    async def annotate(number: int) -> None:
-        body = {"metadata": {"annotations": {"test/changed": str(number)}}}
-        await scene.client.patch(GROUPS, body, "llm", NS)
+    async def scale(number: int) -> None:
+        patch = [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 10 + number}]
+        await scene.client.patch(GROUPS, patch, "llm", NS, type=PatchType.JSON)
 
-    return busy_with(scene, times, annotate)
+    return busy_with(scene, times, scale)
+
+
+def contended(scene: Scene, times: int) -> tuple[Client, Busy]:
+    """The server itself finds no order for the change and those of others."""
+
+    async def refuse(_number: int) -> None:
+        raise Conflict(Status(code=409, message="modified"))
+
+    return busy_with(scene, times, refuse)
 
 
 def busy_with(

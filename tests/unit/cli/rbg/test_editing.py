@@ -4,9 +4,10 @@ import click
 import pytest
 
 from intact.cli.rbg.editing import MANAGER, Json, edit
-from intact.kube.errors import NotFound
+from intact.kube.errors import Invalid, NotFound
+from intact.model.status import Status
 from tests.support.rbg_waiting import GROUPS
-from tests.unit.cli.rbg.busy import busy
+from tests.unit.cli.rbg.busy import busy, busy_with, contended
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
 from tests.unit.operator.rbg.scene import Scene, grouping, two_roles
@@ -51,15 +52,61 @@ async def test_nothing_is_written_where_nothing_differs() -> None:
         assert scene.group().metadata.resource_version == before
 
 
+def larger(spec: Json) -> Json:
+    first, *others = spec["roles"]
+    return spec | {"roles": [first | {"labels": {"size": str(first["replicas"])}}, *others]}
+
+
 @simulated
-async def test_a_conflict_is_tried_again_on_what_is_stored_then() -> None:
+async def test_a_field_that_others_change_is_read_and_tried_again() -> None:
     async with grouping() as scene:
         await scene.make(two_roles())
         client, others = busy(scene, 5)
-        assert await edit(client, NS, "llm", paused)
+        assert await edit(client, NS, "llm", larger)
         assert others.conflicts == 5
-        assert scene.group().spec.paused
-        assert scene.group().metadata.annotations["test/changed"] == "5"
+        [first, _] = scene.group().spec.roles
+        assert (first.replicas, first.labels) == (15, {"size": "15"})
+
+
+@simulated
+async def test_writes_of_other_fields_do_not_disturb() -> None:
+    async with grouping() as scene:
+        await scene.make(two_roles())
+
+        async def annotate(number: int) -> None:
+            body = {"metadata": {"annotations": {"test/changed": str(number)}}}
+            await scene.client.patch(GROUPS, body, "llm", NS)
+
+        client, others = busy_with(scene, 1000, annotate)
+        assert await edit(client, NS, "llm", larger)
+        assert others.conflicts == 1
+        assert scene.group().metadata.annotations["test/changed"] == "1"
+
+
+@simulated
+async def test_a_conflict_that_the_server_could_not_settle_is_tried_again() -> None:
+    async with grouping() as scene:
+        await scene.make(two_roles())
+        client, others = contended(scene, 3)
+        assert await edit(client, NS, "llm", paused)
+        assert others.conflicts == 3
+
+
+@simulated
+async def test_a_spec_that_the_server_refuses_is_not_tried_again() -> None:
+    async with grouping() as scene:
+        await scene.make(two_roles())
+        tries = 0
+
+        async def refuse(number: int) -> None:
+            nonlocal tries
+            tries = number
+            raise Invalid(Status(code=422, message="a policy says no"))
+
+        client, _ = busy_with(scene, 1000, refuse)
+        with pytest.raises(Invalid, match="a policy says no"):
+            await edit(client, NS, "llm", paused)
+        assert tries == 1
 
 
 @simulated
@@ -68,8 +115,8 @@ async def test_an_edit_that_always_conflicts_ends_with_an_error() -> None:
         await scene.make(two_roles())
         client, _ = busy(scene, 1000)
         with pytest.raises(click.ClickException, match="changed by others 20 times in a row"):
-            await edit(client, NS, "llm", paused)
-        assert not scene.group().spec.paused
+            await edit(client, NS, "llm", larger)
+        assert scene.group().spec.roles[0].labels == {}
 
 
 @simulated

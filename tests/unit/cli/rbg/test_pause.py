@@ -3,7 +3,7 @@
 from intact.cli.rbg.pause import pause_in
 from tests.support.rbg_objects import Json, group, role, rolling
 from tests.support.rbg_waiting import GROUPS
-from tests.unit.cli.rbg.busy import busy
+from tests.unit.cli.rbg.busy import contended
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
 from tests.unit.operator.rbg.scene import grouping, two_roles
@@ -63,7 +63,7 @@ async def test_without_a_coordination_a_pause_says_that_it_holds_nothing() -> No
 async def test_a_conflict_is_tried_again() -> None:
     async with grouping() as scene:
         await scene.make(trio())
-        client, others = busy(scene, 3)
+        client, others = contended(scene, 3)
         await pause_in(client, NS, "llm", paused=True)
         assert others.conflicts == 3
         assert scene.group().spec.paused

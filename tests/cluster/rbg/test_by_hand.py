@@ -266,7 +266,7 @@ async def test_a_terminal_of_70_columns_shows_the_present_state_alone(
     await change(ns, update("engine:2", **UNREADY))
     command = (
         str(Path(sys.executable).with_name("intact")),
-        *("rbg", "status", "llm", f"--kubeconfig={ns.cluster.kubeconfig}", f"-n={ns.name}"),
+        *("rbg", "status", "llm", f"--kubeconfig={ns.cluster.kubeconfig}", "-n", ns.name),
     )
     terminal, once = InTerminal(70, 60), InTerminal(70, 60)
     following = asyncio.create_task(terminal.run((*command, "-w"), os.environ))

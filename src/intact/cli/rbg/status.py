@@ -43,8 +43,8 @@ async def _status(
     async with group_session(cluster, name) as (client, where):
         namespace = "" if everywhere else where
         shown = _Shown(Numbers(client, namespace), namespace, name, output)
-        async with aclosing(_changes(client, namespace, name)) as changes:
-            async for groups in changes:
+        async with aclosing(changes(client, namespace, name)) as states:
+            async for groups in states:
                 found = of_all(groups.values())
                 last = not watch or found is not Standing.IN_PROGRESS
                 await shown.show(groups, last=last)
@@ -62,7 +62,7 @@ async def _say_none(client: Client, namespace: str) -> None:
     click.echo(f"no RoleBasedGroups found {place}", err=True)
 
 
-async def _changes(client: Client, namespace: str, name: str) -> AsyncGenerator[Groups, None]:
+async def changes(client: Client, namespace: str, name: str) -> AsyncGenerator[Groups, None]:
     """The RoleBasedGroups now and after each change, without end. A watch that ends, was silent or
     is too far behind is opened again on what is there then."""
     fields = f"metadata.name={name}" if name else ""

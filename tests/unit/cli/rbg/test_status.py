@@ -2,14 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from intact.cli.rbg.status import changes
+from intact.kube.client import Client
+from intact.kube.errors import silent
 from intact.kube.transport import Request, Response
+from intact.sandbox import MemoryApi
 from tests.support.objects import NAMESPACES
 from tests.support.rbg_waiting import GROUPS
 from tests.unit.cli.rbg.cluster import ONE, refusal, stocked
@@ -178,3 +183,28 @@ async def test_a_list_is_followed_until_none_is_in_progress(tmp_path: Path) -> N
     last, _ = decoder.raw_decode(found.output[end:].lstrip())
     assert [one["name"] for one in first["items"]] == ["done", "llm"]
     assert [one["name"] for one in last["items"]] == ["done"]
+
+
+class Quiet(Client):
+    """Its first watches are silent for their time limit."""
+
+    def __init__(self, api: MemoryApi, times: int) -> None:
+        super().__init__(api)
+        self.left = times
+
+    @asynccontextmanager
+    async def watch(self, *given: Any, **options: Any) -> AsyncGenerator[Any, None]:
+        async with super().watch(*given, **options) as events:
+            if self.left:
+                self.left -= 1
+                raise silent("https://server")
+            yield events
+
+
+async def test_a_watch_that_was_silent_is_opened_again(tmp_path: Path) -> None:
+    async with stocked(tmp_path, ONE) as cluster:
+        quiet = Quiet(cluster.api, 2)
+        async with asyncio.timeout(30), aclosing(changes(quiet, "ns", "llm")) as found:
+            for _ in range(3):
+                assert list(await anext(found)) == [("ns", "llm")]
+    assert quiet.left == 0

@@ -65,9 +65,13 @@ def _show(found: Survey) -> None:
 
 def _ask() -> None:
     """Nothing has been removed yet."""
-    if not sys.stdin.isatty():
+    if not _is_terminal():
         raise click.ClickException(
             "nothing was removed: there is no terminal to ask on. Give --yes to remove all this, "
             "or --dry-run only to list it"
         )
     click.confirm("Remove all this?", abort=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()

@@ -38,7 +38,7 @@ def replicas(
     present = [pod for pod in pods if not is_gone(pod)]
     if role.kind != LEADER_WORKER_SET:
         return [_replica(role, [pod], 1, ready) for pod in present]
-    size = (role.leader_worker_set.size if role.leader_worker_set else None) or 1
+    size = role.pods_per_replica
     groups: dict[str, list[Pod]] = {}
     for pod in present:
         groups.setdefault(pod.metadata.labels.get(GROUP_INDEX, ""), []).append(pod)

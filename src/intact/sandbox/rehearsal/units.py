@@ -10,6 +10,7 @@ from intact.budget.pdb.group_settings import GroupSettings, read_settings
 from intact.budget.pdb.group_sources import define, reference_of
 from intact.budget.pdb.scope import counts_pods
 from intact.budget.selectors import Selector, check_selector
+from intact.model.label_groups import group_of, stated_need
 from intact.model.meta import LabelSelector, api_group
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
@@ -94,7 +95,7 @@ def _pub(api: MemoryApi, obj: Json) -> Budget | None:
     policy = spec.pod_group_policy
     unit_of: UnitOf = one_pod
     if policy is not None:
-        unit_of = labelled(policy.group_label_key, policy.min_ready_replicas or 1)
+        unit_of = labelled(policy.group_label_key, policy.min_ready_replicas)
     kind = "PodUnavailableBudget"
     return Budget(kind, meta.namespace, meta.name, policy is not None, covers, unit_of)
 
@@ -107,10 +108,12 @@ def one_pod(pod: Pod) -> Unit:
     return Unit(pod.metadata.uid, 1)
 
 
-def labelled(key: str, need: int) -> UnitOf:
+def labelled(key: str, need: int | None) -> UnitOf:
+    """Without a need, it is what the pods say, or 1."""
+
     def unit_of(pod: Pod) -> Unit | None:
-        value = pod.metadata.labels.get(key)
-        return Unit(value, need) if value is not None else None
+        group = group_of(pod, key)
+        return Unit(group, need or stated_need(pod, key) or 1) if group is not None else None
 
     return unit_of
 

@@ -6,9 +6,9 @@ read either: Intact writes both sets, and selects by the first.
 
 import hashlib
 
-from intact.model import label_groups
+from intact.model import labels as pod_labels
 
-GROUP = label_groups.ROLE_BASED_GROUP
+GROUP = pod_labels.ROLE_BASED_GROUP
 ROLE = "rolebasedgroup.workloads.x-k8s.io/role"
 GROUP_KEY = "rolebasedgroup.workloads.x-k8s.io/group-unique-key"
 ROLE_SIZE = "rolebasedgroup.workloads.x-k8s.io/role-size"
@@ -18,8 +18,8 @@ REVISION = "rolebasedgroup.workloads.x-k8s.io/controller-revision-hash"
 _ROLE_REVISION = "rolebasedgroup.workloads.x-k8s.io/role-revision-hash-"
 COORDINATION = "coordination.workloads.x-k8s.io/"
 MEMBER = "member"
-BATCH = label_groups.BATCH
-BATCH_SIZE = label_groups.BATCH_SIZE
+BATCH = pod_labels.BATCH
+BATCH_SIZE = pod_labels.BATCH_SIZE
 BATCHED = "intact.dev/batched"
 """Label on the pods of roles in batches: the name of the coordination. The API server sends only
 pods with this label to the placement webhook."""

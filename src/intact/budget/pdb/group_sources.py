@@ -19,9 +19,9 @@ how many pods it needs, the need of the group is unknown. In both cases the pods
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from intact.budget.label_groups import group_of, is_batch_key, stated_need
 from intact.budget.pdb.group_settings import GroupSettings
 from intact.model.amounts import parse_count
-from intact.model.label_groups import group_of, is_batch_key, stated_need
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
 from intact.model.scheduling import (

@@ -39,6 +39,7 @@ from enum import StrEnum
 
 import msgspec
 
+from intact.budget.label_groups import is_batch_key
 from intact.budget.pub.ledger import (
     Operation,
     expires_at,
@@ -56,7 +57,6 @@ from intact.budget.pub.settings import (
     rules_of,
 )
 from intact.budget.pub.unreadable import problem_of
-from intact.model.label_groups import is_batch_key
 from intact.model.listing import listed
 from intact.model.pub import (
     UNREADABLE,

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from intact.budget.label_groups import group_of, is_batch_key, stated_need
 from intact.budget.pub.availability import is_available
 from intact.budget.pub.counts import Counts, Member
 from intact.budget.pub.settings import PubSettings, read_settings
 from intact.budget.pub.unreadable import covers_everything
 from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
-from intact.model.label_groups import group_of, is_batch_key, stated_need
 from intact.model.meta import LabelSelector, OwnerReference, api_group
 from intact.model.pod import Pod
 from intact.model.pod_state import Owned, controller_of, is_finished, is_gone, is_terminating

@@ -6,11 +6,11 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from intact.budget.label_groups import group_of, is_batch_key, stated_need
 from intact.budget.pdb.group_settings import GroupSettings, read_settings
 from intact.budget.pdb.group_sources import define, reference_of
 from intact.budget.pdb.scope import counts_pods
 from intact.budget.selectors import Selector, check_selector
-from intact.model.label_groups import group_of, stated_need
 from intact.model.meta import LabelSelector, api_group
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
@@ -109,11 +109,12 @@ def one_pod(pod: Pod) -> Unit:
 
 
 def labelled(key: str, need: int | None) -> UnitOf:
-    """Without a need, it is what the pods say, or 1."""
+    """Without a need, it is the size of a batch as its pods state it; of other groups it is 1."""
 
     def unit_of(pod: Pod) -> Unit | None:
         group = group_of(pod, key)
-        return Unit(group, need or stated_need(pod, key) or 1) if group is not None else None
+        needed = need or (stated_need(pod, key) if is_batch_key(key) else 1)
+        return Unit(group, needed) if group is not None and needed is not None else None
 
     return unit_of
 

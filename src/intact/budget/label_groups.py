@@ -6,13 +6,8 @@ batch serves only whole: the pod says how many pods its batch has.
 """
 
 from intact.model.amounts import parse_count
+from intact.model.labels import BATCH, ROLE_BASED_GROUP
 from intact.model.pod import Pod
-
-BATCH = "batch.coordination.workloads.x-k8s.io/"
-"""Prefix of a label on pods; the value is the number of the pod's batch."""
-BATCH_SIZE = "intact.dev/batch-size"
-"""Annotation on pods in a batch: how many pods the batch has, of all roles."""
-ROLE_BASED_GROUP = "rolebasedgroup.workloads.x-k8s.io/name"
 
 
 def is_batch_key(key: str) -> bool:

@@ -127,12 +127,48 @@ def manifests(
 @main.command()
 @cluster_options
 @operator_namespace
-@click.option("--crds", is_flag=True, help="Also remove the CRDs, and with them all budgets.")
-def uninstall(cluster: Cluster, namespace: str, crds: bool) -> None:
-    """Remove Intact from a cluster, beginning with the webhook registration."""
+@click.option(
+    "--crds",
+    is_flag=True,
+    help="Also remove the CRDs, and with them all PodUnavailableBudgets. Refused while there are "
+    "RoleBasedGroups, unless one of the next two options says what becomes of them.",
+)
+@click.option(
+    "--delete-groups",
+    is_flag=True,
+    help="With --crds: delete all RoleBasedGroups, their workloads and their pods.",
+)
+@click.option(
+    "--orphan-groups",
+    is_flag=True,
+    help="With --crds: delete all RoleBasedGroups; their workloads run on, without an owner.",
+)
+@click.option("--dry-run", is_flag=True, help="Only list what would go and what would stay.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def uninstall(
+    cluster: Cluster,
+    namespace: str,
+    crds: bool,
+    delete_groups: bool,
+    orphan_groups: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Remove Intact from a cluster, beginning with the webhook registration.
+
+    Budgets, RoleBasedGroups and their workloads stay, unless --crds is given. Asks first.
+    """
     from intact.cli import uninstall as command
 
-    command.uninstall(cluster, namespace, crds=crds)
+    command.uninstall(
+        cluster,
+        namespace,
+        crds=crds,
+        delete_groups=delete_groups,
+        orphan_groups=orphan_groups,
+        dry_run=dry_run,
+        yes=yes,
+    )
 
 
 @main.command()

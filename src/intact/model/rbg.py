@@ -64,6 +64,11 @@ class Role(View):
     pod_management_policy: str = ""
 
     @property
+    def pods_per_replica(self) -> int:
+        """More than one only for a LeaderWorkerSet."""
+        return (self.leader_worker_set.size if self.leader_worker_set else None) or 1
+
+    @property
     def kind(self) -> tuple[str, str]:
         """apiVersion and kind of its workload: one of the three above, if the role is valid."""
         return self.workload.api_version, self.workload.kind

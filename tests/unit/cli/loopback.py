@@ -67,6 +67,6 @@ async def _stream(api: MemoryApi, request: Request, http: web.Request) -> web.St
     return response
 
 
-async def invoked(*arguments: str) -> Result:
+async def invoked(*arguments: str, answers: str = "") -> Result:
     """Runs a command beside the server, in a thread: a command has an event loop of its own."""
-    return await asyncio.to_thread(CliRunner().invoke, main, arguments)
+    return await asyncio.to_thread(CliRunner().invoke, main, arguments, input=answers)

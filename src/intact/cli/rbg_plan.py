@@ -13,6 +13,7 @@ from intact.cli.tables import table
 from intact.kube.client import Client
 from intact.kube.resources import PODS, RBGS
 from intact.model.rbg import DEPLOYMENT, Coordination, RoleBasedGroup
+from intact.operator.rbg.templates import resolved
 from intact.rollout.batches import count
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
@@ -87,7 +88,7 @@ async def _ask(
         pods = await _pods(client, group)
     desired = {role.name: role.replicas or 0 for role in group.spec.roles}
     desired |= {one.name: one.desired for one in group.status.role_statuses}
-    hashes = role_hashes(group)
+    hashes = role_hashes(resolved(group))
     updated = {
         role.name: sum(one.revision == hashes[role.name] for one in replicas(role, pods[role.name]))
         for role in group.spec.roles

@@ -11,6 +11,7 @@ from intact.kube.resources import RBGS
 from intact.model.pod_state import controller_uid
 from intact.operator.rbg.resources import REVISIONS
 from intact.operator.rbg.rollback import roll_back
+from intact.operator.rbg.templates import resolved
 from intact.rollout.names import GROUP
 from intact.rollout.revisions import group_hash, previous, revision_of, role_hashes
 
@@ -31,7 +32,7 @@ async def undo_in(client: Client, namespace: str, name: str, to_revision: int | 
     stored = await client.list(REVISIONS, namespace, labels=f"{GROUP}={name}")
     known = [revision_of(one) for one in stored.items if controller_uid(one) == group.metadata.uid]
     try:
-        chosen = previous(known, group_hash(role_hashes(group)), to_revision)
+        chosen = previous(known, group_hash(role_hashes(resolved(group))), to_revision)
     except LookupError as error:
         raise click.ClickException(f"{which}: {error.args[0]}") from None
     if await roll_back(client, namespace, name, chosen.name):

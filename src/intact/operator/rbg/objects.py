@@ -37,6 +37,9 @@ from intact.rollout.names import (
     workload_name,
 )
 from intact.rollout.orders import WorkloadOrder
+from intact.rollout.role_strategy import rolling_of
+from intact.rollout.service_ports import port_name, port_protocol
+from intact.rollout.upstream import restart_policy
 
 Json = dict[str, Any]
 
@@ -108,11 +111,6 @@ def _pod_labels(group: RoleBasedGroup, order: WorkloadOrder) -> dict[str, str]:
     return {**order.labels, COORDINATION + batches.name: MEMBER, BATCHED: batches.name}
 
 
-def _rolling(role: Role) -> RoleRollingUpdate:
-    strategy = role.update_strategy
-    return (strategy.rolling_update if strategy else None) or RoleRollingUpdate()
-
-
 def _selector(group: RoleBasedGroup, role: Role) -> Json:
     meta = group.metadata
     return {"matchLabels": selector_labels(meta.namespace, meta.name, role.name)}
@@ -120,7 +118,7 @@ def _selector(group: RoleBasedGroup, role: Role) -> Json:
 
 def _stateful_set(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload | None) -> Json:
     role, meta = order.role, group.metadata
-    rolling = _rolling(role)
+    rolling = rolling_of(role)
     update: Json = {"partition": _partition(order, rolling)}
     if rolling.max_unavailable is not None:
         update["maxUnavailable"] = rolling.max_unavailable
@@ -146,6 +144,8 @@ def _min_ready(role: Role) -> Json:
 def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> IntOrPercent:
     if order.partition is not None:
         return order.partition
+    if rolling.paused:
+        return order.replicas
     amount = rolling.partition or 0
     if check_amount(amount) is not None:
         return amount  # the API server refuses it, for this role alone
@@ -154,7 +154,7 @@ def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> IntOrPercent
 
 def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None) -> Json:
     role, meta = order.role, group.metadata
-    rolling = _rolling(role)
+    rolling = rolling_of(role)
     unavailable = rolling.max_unavailable
     if order.max_unavailable is not None:
         unavailable = order.max_unavailable
@@ -170,7 +170,7 @@ def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload
         "template": pod_template(
             meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
         ),
-        **({"paused": True} if order.paused else {}),
+        **({"paused": True} if order.paused or rolling.paused else {}),
         **_min_ready(role),
     }
 
@@ -179,7 +179,7 @@ def _leader_worker_set(
     group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None
 ) -> Json:
     role, meta = order.role, group.metadata
-    rolling = _rolling(role)
+    rolling = rolling_of(role)
     update: Json = {"partition": _partition(order, rolling)}
     unavailable = rolling.max_unavailable
     if order.max_unavailable is not None:
@@ -197,7 +197,7 @@ def _leader_worker_set(
         "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": update},
         "leaderWorkerTemplate": {
             "size": (sets.size if sets else None) or 1,
-            "restartPolicy": "RecreateGroupOnPodRestart",
+            "restartPolicy": restart_policy(role),
             "leaderTemplate": leader,
             "workerTemplate": worker,
         },
@@ -225,17 +225,15 @@ def service(group: RoleBasedGroup, role: Role) -> Json:
 
 def _service_port(port: RolePort) -> Json:
     found: Json = {
-        "name": _port_name(port),
+        "name": port_name(port),
         "port": port.port,
-        "protocol": port.protocol or "TCP",
+        "protocol": port_protocol(port),
     }
     if port.target_port is not None:
         found["targetPort"] = port.target_port
+    if port.app_protocol:
+        found["appProtocol"] = port.app_protocol
     return found
-
-
-def _port_name(port: RolePort) -> str:
-    return port.name or f"port{port.port}"
 
 
 def has_service(role: Role) -> bool:
@@ -266,7 +264,7 @@ def _addresses(group: str, role: Role, size: int) -> Json:
     if role.kind == DEPLOYMENT:
         return {"size": size, "address": service_name(group, role.name), "instances": []}
     domain = name if role.kind == LEADER_WORKER_SET else service_name(group, role.name)
-    ports = {_port_name(port).lower().replace("-", "_"): port.port for port in role.service_ports}
+    ports = {port_name(port).lower().replace("-", "_"): port.port for port in role.service_ports}
     instances: list[Json] = []
     for ordinal in range(size):
         instance: Json = {"address": f"{name}-{ordinal}.{domain}"}
@@ -278,7 +276,8 @@ def _addresses(group: str, role: Role, size: int) -> Json:
 
 def scaling_adapter(group: RoleBasedGroup, role: Role, replicas: int) -> Json:
     name = workload_name(group.metadata.name, role.name)
-    body = _object(SCALING_ADAPTERS, group, name, role_labels(group, role.name))
+    own = role.scaling_adapter.labels if role.scaling_adapter else {}
+    body = _object(SCALING_ADAPTERS, group, name, {**own, **role_labels(group, role.name)})
     body["metadata"]["annotations"] = {AGREED: str(replicas)}
     target = {"name": group.metadata.name, "role": role.name}
     body["spec"] = {"replicas": replicas, "scaleTargetRef": target}

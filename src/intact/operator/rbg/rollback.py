@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import msgspec
+
 from intact.kube.client import Client, PatchType
 from intact.kube.errors import ApiError, Conflict
 from intact.kube.resources import RBGS, untyped
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg.events import RbgEvents
 from intact.operator.rbg.resources import REVISIONS
-from intact.rollout.revisions import restored
+from intact.operator.rbg.templates import resolved
+from intact.rollout.revisions import restored, template_of
 
 _UNTYPED_RBGS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
 """So that no field of the spec is lost that the typed view does not have."""
@@ -23,7 +26,10 @@ async def roll_back(
     live: dict[str, Any] = await client.get(_UNTYPED_RBGS, name, namespace)
     if generation not in (None, live["metadata"]["generation"]):
         return False
-    spec = restored(live["spec"], stored.data)
+    present = resolved(msgspec.convert(live, RoleBasedGroup))
+    earlier = stored.data["roles"]
+    same = [one.name for one in present.spec.roles if template_of(one) == earlier.get(one.name)]
+    spec = restored(live["spec"], stored.data, same)
     if spec == live["spec"]:
         return False
     patch = [

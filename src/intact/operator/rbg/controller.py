@@ -20,6 +20,7 @@ from intact.operator.rbg.reconcile import RbgReconciler
 from intact.operator.rbg.resources import LEADER_WORKER_SETS
 from intact.operator.rbg.rollout_metrics import RolloutTimes
 from intact.operator.rbg.stores import RbgStores
+from intact.operator.rbg.validation import RbgValidation
 from intact.rollout.names import GROUP
 from intact.rollout.statefulset import is_held
 
@@ -42,6 +43,7 @@ class RbgController:
         self.stores = RbgStores(client, rng)
         self.rollouts = RolloutTimes(self.stores.groups.store, now)
         self.placement = Placement(client, self.stores)
+        self.validation = RbgValidation(client)
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.queue: Queue[Key] = Queue("rbg", rng=rng)
         self.reconciler = RbgReconciler(

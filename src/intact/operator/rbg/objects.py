@@ -152,7 +152,7 @@ def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> IntOrPercent
     return resolve(amount, order.replicas)
 
 
-def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None) -> Json:
+def _deployment(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload | None) -> Json:
     role, meta = order.role, group.metadata
     rolling = rolling_of(role)
     unavailable = rolling.max_unavailable
@@ -160,6 +160,8 @@ def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload
         unavailable = order.max_unavailable
     update = {"maxUnavailable": unavailable, "maxSurge": rolling.max_surge}
     given = {name: amount for name, amount in update.items() if amount is not None}
+    # A Deployment that is paused before its controller has seen it never gets its first pods.
+    paused = rolling.paused and live is not None and live.status.observed_generation > 0
     strategy: Json = {"type": "RollingUpdate"}
     if given:
         strategy["rollingUpdate"] = given
@@ -170,7 +172,7 @@ def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload
         "template": pod_template(
             meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
         ),
-        **({"paused": True} if order.paused or rolling.paused else {}),
+        **({"paused": True} if order.paused or paused else {}),
         **_min_ready(role),
     }
 

@@ -560,11 +560,13 @@ REFUSED_BY_THE_SERVER = [
         "a patch that does not fit",
         _templated(
             template(),
-            leaderWorkerSet={"patchLeaderTemplate": {"spec": {"volumes": [{"emptyDir": {}}]}}},
+            leaderWorkerSet={
+                "patchLeaderTemplate": _container(volumeMounts=[{"name": "model"}]),
+            },
             **kind("LeaderWorkerSet"),
         ),
         "spec.roles[1].leaderWorkerSet",
-        "name",
+        "does not contain declared merge key: mountPath",
     ),
     Case(
         "a template by reference",

@@ -6,7 +6,7 @@ from tests.support.rbg_cases import Case
 from tests.support.rbg_objects import Json, group, kind, role, template
 
 LWS = kind("LeaderWorkerSet")
-BASE = {"name": "base", "template": template("engine:1")}
+BASE: Json = {"name": "base", "template": template("engine:1")}
 
 
 def rollout(**rolling: Any) -> Json:

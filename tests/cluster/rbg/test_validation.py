@@ -94,12 +94,15 @@ async def test_an_update_that_touches_no_template_asks_nothing(ns: NamespaceUnde
         asked.append(request["kind"]["kind"])
         return {"allowed": False, "status": {"code": 422, "message": "no more of these"}}
 
+    other = [{"op": "replace", "path": "/spec/roles/0/template", "value": template("engine:2")}]
     async with _webhook(ns, refuse):
+        asked.clear()
         await change(ns, [{"op": "replace", "path": "/spec/roles/0/replicas", "value": 0}])
         await change(ns, [{"op": "add", "path": "/spec/paused", "value": True}])
+        assert asked == []
         with pytest.raises(Invalid, match="no more of these"):
-            value = template("engine:2")
-            await change(ns, [{"op": "replace", "path": "/spec/roles/0/template", "value": value}])
+            await change(ns, other)
+        assert asked == ["StatefulSet"]
 
 
 async def test_a_dry_run_that_cannot_be_made_is_a_warning_and_no_refusal(
@@ -119,13 +122,17 @@ async def test_a_dry_run_that_cannot_be_made_is_a_warning_and_no_refusal(
     assert "exceeded quota" in said
 
 
-async def test_a_webhook_that_knows_no_dry_run_refuses_no_group(ns: NamespaceUnderTest) -> None:
-    async def allow(_request: Json) -> Json:
-        return {"allowed": True}
+async def test_a_policy_that_forbids_the_workload_is_a_warning(ns: NamespaceUnderTest) -> None:
+    """A 403 says who may do what at this moment, not that the template is wrong."""
 
-    async with _webhook(ns, allow, side_effects="Some"):
+    async def forbid(_request: Json) -> Json:
+        return {"allowed": False, "status": {"message": "not during the freeze"}}
+
+    async with _webhook(ns, forbid):
         code, said = await ns.kubectl("apply", "-f", "-", stdin=group("llm", role("prefill")))
-    assert (code, "does not support dry run" in said) == (0, True), said
+    assert code == 0
+    assert "Warning: spec.roles[0]: the API server could not say" in said
+    assert "not during the freeze" in said
 
 
 async def test_an_api_server_that_does_not_answer_in_time_refuses_no_group(
@@ -164,9 +171,7 @@ async def test_a_group_in_a_namespace_that_is_going_away_can_still_be_edited(
 
 
 @asynccontextmanager
-async def _webhook(
-    ns: NamespaceUnderTest, hook: Hook, side_effects: str = "None"
-) -> AsyncIterator[None]:
+async def _webhook(ns: NamespaceUnderTest, hook: Hook) -> AsyncIterator[None]:
     """On the creation of StatefulSets in this namespace, once it is asked."""
     probed = asyncio.Event()
 
@@ -189,7 +194,7 @@ async def _webhook(
             "clientConfig": server.client_config("sets"),
             "rules": [rule],
             "namespaceSelector": {"matchLabels": labels},
-            "sideEffects": side_effects,
+            "sideEffects": "None",
             "timeoutSeconds": 30,
             "admissionReviewVersions": ["v1"],
         }

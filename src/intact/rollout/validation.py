@@ -32,6 +32,7 @@ from intact.rollout.coordinations import (
     type_of,
 )
 from intact.rollout.dependencies import find_cycle
+from intact.rollout.exclusive import exclusive_errors
 from intact.rollout.names import LONGEST_ROLE, LONGEST_WORKLOAD, workload_name
 from intact.rollout.ratios import GRAMMAR, is_ratio, most_unavailable, parse
 from intact.rollout.role_strategy import standstill_errors, strategy_errors, strategy_field
@@ -64,6 +65,7 @@ def unworkable(group: RoleBasedGroup) -> list[FieldError]:
 def _refused_later(group: RoleBasedGroup) -> Iterator[FieldError]:
     """What the API server would refuse of one role. A RoleBasedGroup that has it already goes on
     with its other roles."""
+    yield from exclusive_errors(group)
     for index, role in enumerate(group.spec.roles):
         path = f"spec.roles[{index}]"
         yield from standstill_errors(role, path)

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from intact.rollout.exclusive import EXCLUSIVE
 from tests.support.leader_worker_sets import install_sets, remove_sets, simulated_sets
 from tests.support.namespace_under_test import NamespaceUnderTest, eventually
+from tests.support.objects import PODS
 from tests.support.rbg_cases import Case
 from tests.support.rbg_objects import Json, group, kind, role, template
 from tests.support.rbg_upstream import (
@@ -20,6 +22,7 @@ from tests.support.rbg_upstream import (
 from tests.support.rbg_waiting import (
     ADAPTERS,
     DEPLOYMENTS,
+    GROUP,
     GROUPS,
     SETS,
     STATEFUL_SETS,
@@ -240,3 +243,28 @@ async def test_a_group_without_upstream_fields_is_stored_as_it_was(ns: Namespace
     await ns.create(GROUPS, group("llm", role("prefill")))
     [stored] = (await ns.client.get(GROUPS, "llm", ns.name))["spec"]["roles"]
     assert set(stored) == {"name", "replicas", "template", "workload"}
+
+
+async def test_groups_with_an_exclusive_topology_have_a_node_of_their_own(
+    ns: NamespaceUnderTest,
+) -> None:
+    """All pods of each on one node, and never two of them on the same one."""
+    annotations = {EXCLUSIVE: "kubernetes.io/hostname"}
+    for name in ("one", "two"):
+        body = group(name, role("prefill", 3), role("router", 2, **kind("Deployment")))
+        body["metadata"]["annotations"] = annotations
+        await ns.create(GROUPS, body)
+    for name in ("one", "two"):
+        await group_settled(ns, name)
+    nodes = {
+        name: {one["spec"]["nodeName"] for one in await group_pods(ns, name)}
+        for name in ("one", "two")
+    }
+    assert [len(found) for found in nodes.values()] == [1, 1]
+    assert nodes["one"] != nodes["two"]
+
+
+async def group_pods(ns: NamespaceUnderTest, name: str) -> list[Json]:
+    found: list[Json] = (await ns.client.list(PODS, ns.name, labels=f"{GROUP}={name}")).items
+    assert len(found) == 5
+    return found

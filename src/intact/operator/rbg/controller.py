@@ -21,6 +21,7 @@ from intact.operator.rbg.resources import LEADER_WORKER_SETS
 from intact.operator.rbg.rollout_metrics import RolloutTimes
 from intact.operator.rbg.stores import RbgStores
 from intact.operator.rbg.validation import RbgValidation
+from intact.rollout.exclusive import EXCLUSIVE
 from intact.rollout.names import GROUP
 from intact.rollout.statefulset import is_held
 
@@ -104,7 +105,7 @@ class RbgController:
             return
         if any(role.workload.kind == LEADER_WORKER_SETS.kind for role in new.spec.roles):
             self._sets_wanted.set()
-        if old is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels:
+        if old is None or old.spec != new.spec or _settings(old) != _settings(new):
             self._mark(key_of(new))
 
     def _part_changed(self, old: Any, new: Any) -> None:
@@ -112,3 +113,8 @@ class RbgController:
             name = obj.metadata.labels.get(GROUP) if obj is not None else None
             if name is not None:
                 self._mark((obj.metadata.namespace, name))
+
+
+def _settings(group: RoleBasedGroup) -> tuple[dict[str, str], str | None]:
+    """What its metadata says about what it owns."""
+    return group.metadata.labels, group.metadata.annotations.get(EXCLUSIVE)

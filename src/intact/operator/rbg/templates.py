@@ -22,6 +22,7 @@ from intact.model.rbg import (
     Role,
     RoleBasedGroup,
 )
+from intact.rollout.exclusive import with_exclusive_topology
 from intact.rollout.names import labels, role_revision_label
 from intact.rollout.replicas import GROUP_INDEX, POD_INDEX
 
@@ -36,12 +37,13 @@ _INDEX_LABEL = {
 
 
 def resolved(group: RoleBasedGroup) -> RoleBasedGroup:
-    """With the template of each role in the role itself. A reference that leads nowhere, or a patch
-    that does not fit, stays as it is: the RoleBasedGroup is invalid."""
-    if all(role.template_ref is None for role in group.spec.roles):
-        return group
+    """With the template of each role in the role itself, as the RoleBasedGroup's annotations want
+    it. A reference that leads nowhere, or a patch that does not fit, stays as it is: the
+    RoleBasedGroup is invalid."""
     templates = {each.name: each.template for each in group.spec.role_templates}
-    roles = [_resolved(role, templates) for role in group.spec.roles]
+    roles = [_exclusive(group, _resolved(role, templates)) for role in group.spec.roles]
+    if all(one is other for one, other in zip(roles, group.spec.roles, strict=True)):
+        return group
     return msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, roles=roles))
 
 
@@ -52,6 +54,11 @@ def _resolved(role: Role, templates: Mapping[str, Json]) -> Role:
     if template is None:
         return role
     return msgspec.structs.replace(role, template=template, template_ref=None, template_patch=None)
+
+
+def _exclusive(group: RoleBasedGroup, role: Role) -> Role:
+    template = with_exclusive_topology(group, role.template)
+    return role if template == role.template else msgspec.structs.replace(role, template=template)
 
 
 def _merged(template: Json | None, patch: Json | None) -> Json | None:

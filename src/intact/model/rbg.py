@@ -32,10 +32,6 @@ class RoleRollingUpdate(View):
     max_unavailable: IntOrPercent | None = None
     max_surge: IntOrPercent | None = None
     partition: IntOrPercent | None = None
-    paused: bool = False
-    type: str = ""
-    """How a pod is updated: upstream's own workload kind can do it in place."""
-    in_place_update_strategy: Json | None = None
 
 
 class UpdateStrategy(View):
@@ -43,6 +39,20 @@ class UpdateStrategy(View):
 
     type: str = ""
     rolling_update: RoleRollingUpdate | None = None
+
+
+class RolloutRollingUpdate(RoleRollingUpdate):
+    paused: bool = False
+    type: str = ""
+    """How a pod is updated: upstream's own workload kind can do it in place."""
+    in_place_update_strategy: Json | None = None
+
+
+class RolloutStrategy(View):
+    """Upstream's name of an update strategy, and upstream's additions."""
+
+    type: str = ""
+    rolling_update: RolloutRollingUpdate | None = None
 
 
 class RolePort(View):
@@ -83,8 +93,7 @@ class Role(View):
     leader_worker_set: LeaderWorkerSetTemplate | None = None
     dependencies: list[str] = []
     update_strategy: UpdateStrategy | None = None
-    rollout_strategy: UpdateStrategy | None = None
-    """The upstream name of `update_strategy`."""
+    rollout_strategy: RolloutStrategy | None = None
     restart_policy: str = ""
     scaling_adapter: RoleScalingAdapter | None = None
     engine_runtimes: list[Json] = []
@@ -99,7 +108,7 @@ class Role(View):
         return self.workload.api_version, self.workload.kind
 
     @property
-    def strategy(self) -> UpdateStrategy | None:
+    def strategy(self) -> UpdateStrategy | RolloutStrategy | None:
         """Its own update strategy, under either of its two names."""
         return self.update_strategy or self.rollout_strategy
 

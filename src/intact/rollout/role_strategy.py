@@ -21,6 +21,12 @@ def rolling_of(role: Role) -> RoleRollingUpdate:
     return (strategy.rolling_update if strategy else None) or RoleRollingUpdate()
 
 
+def is_paused(role: Role) -> bool:
+    """Only the upstream strategy can say so."""
+    rolling = role.rollout_strategy.rolling_update if role.rollout_strategy else None
+    return rolling is not None and rolling.paused
+
+
 def strategy_errors(role: Role, path: str) -> Iterator[FieldError]:
     if role.update_strategy is not None and role.rollout_strategy is not None:
         message = "is upstream's name of updateStrategy: set only one of the two"

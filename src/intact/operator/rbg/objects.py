@@ -37,7 +37,7 @@ from intact.rollout.names import (
     workload_name,
 )
 from intact.rollout.orders import WorkloadOrder
-from intact.rollout.role_strategy import rolling_of
+from intact.rollout.role_strategy import is_paused, rolling_of
 from intact.rollout.service_ports import port_name, port_protocol
 from intact.rollout.upstream import restart_policy
 
@@ -144,7 +144,7 @@ def _min_ready(role: Role) -> Json:
 def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> IntOrPercent:
     if order.partition is not None:
         return order.partition
-    if rolling.paused:
+    if is_paused(order.role):
         return order.replicas
     amount = rolling.partition or 0
     if check_amount(amount) is not None:
@@ -161,7 +161,7 @@ def _deployment(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload 
     update = {"maxUnavailable": unavailable, "maxSurge": rolling.max_surge}
     given = {name: amount for name, amount in update.items() if amount is not None}
     # A Deployment that is paused before its controller has seen it never gets its first pods.
-    paused = rolling.paused and live is not None and live.status.observed_generation > 0
+    paused = is_paused(role) and live is not None and live.status.observed_generation > 0
     strategy: Json = {"type": "RollingUpdate"}
     if given:
         strategy["rollingUpdate"] = given

@@ -16,6 +16,7 @@ from intact.kube.resources import RBGS
 from intact.model.rbg import RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
 from intact.operator.rbg.resources import REVISIONS
+from intact.operator.rbg.templates import resolved
 from intact.rollout.revisions import group_hash, previous, revision_of, role_hashes
 
 
@@ -51,7 +52,7 @@ async def _read(name: str, cluster: Cluster) -> tuple[RoleBasedGroup, list[Contr
 
 def is_kept(group: RoleBasedGroup, stored: Sequence[ControllerRevision]) -> bool:
     """Whether there is a revision of the present templates."""
-    present = group_hash(role_hashes(group))
+    present = group_hash(role_hashes(resolved(group)))
     return any(revision_of(one).hash == present for one in stored)
 
 

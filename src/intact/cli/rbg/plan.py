@@ -16,6 +16,7 @@ from intact.kube.client import Client
 from intact.kube.resources import PODS, RBGS
 from intact.model.field_error import FieldError
 from intact.model.rbg import DEPLOYMENT, Coordination, RoleBasedGroup
+from intact.operator.rbg.templates import resolved
 from intact.rollout.batches import count
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
@@ -100,7 +101,7 @@ async def _ask(
         pods = await _pods(client, group)
     desired = {role.name: role.replicas or 0 for role in group.spec.roles}
     desired |= {one.name: one.desired for one in group.status.role_statuses}
-    hashes = role_hashes(group)
+    hashes = role_hashes(resolved(group))
     updated = {
         role.name: sum(one.revision == hashes[role.name] for one in replicas(role, pods[role.name]))
         for role in group.spec.roles

@@ -58,7 +58,8 @@ def restarted(spec: Json, chosen: Collection[str], at: str) -> Json:
 
 
 def _restarted(role: Json, at: str) -> Json:
-    template = role.get("template") or {}
+    part = "templatePatch" if role.get("templateRef") else "template"
+    template = role.get(part) or {}
     meta = template.get("metadata") or {}
     annotations = (meta.get("annotations") or {}) | {RESTARTED_AT: at}
-    return role | {"template": template | {"metadata": meta | {"annotations": annotations}}}
+    return role | {part: template | {"metadata": meta | {"annotations": annotations}}}

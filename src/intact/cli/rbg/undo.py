@@ -12,16 +12,10 @@ from intact.cli.rbg.revisions import revisions_of
 from intact.cli.rbg.session import group_session
 from intact.kube.client import Client
 from intact.kube.resources import RBGS
-from intact.model.rbg import RbgSpec
-from intact.rollout.revisions import (
-    group_hash,
-    hash_of,
-    previous,
-    restored,
-    revision_of,
-    role_hashes,
-    template_of,
-)
+from intact.model.rbg import RoleBasedGroup
+from intact.operator.rbg.rollback import earlier_spec
+from intact.operator.rbg.templates import resolved
+from intact.rollout.revisions import group_hash, previous, revision_of, role_hashes
 
 
 def undo(name: str, to_revision: int | None, cluster: Cluster) -> None:
@@ -38,7 +32,7 @@ async def undo_in(client: Client, namespace: str, name: str, to_revision: int | 
     which = f"RoleBasedGroup {namespace}/{name}"
     group = await client.get(RBGS, name, namespace)
     stored = await revisions_of(client, group)
-    present = group_hash(role_hashes(group))
+    present = _hash(group)
     try:
         chosen = previous(map(revision_of, stored), present, to_revision)
     except LookupError as error:
@@ -46,13 +40,14 @@ async def undo_in(client: Client, namespace: str, name: str, to_revision: int | 
     [data] = [one.data for one in stored if one.metadata.name == chosen.name]
 
     def change(spec: Json) -> Json:
+        live = {"metadata": msgspec.to_builtins(group.metadata), "spec": spec}
         # The revision was chosen for the templates that this command began with.
-        if _hash(spec) != present:
+        if _hash(msgspec.convert(live, RoleBasedGroup)) != present:
             raise click.ClickException(
                 f"{which}: its templates were changed in this moment, and nothing was undone; "
                 f"see `intact rbg history {name} -n {namespace}`"
             )
-        return restored(spec, data)
+        return earlier_spec(live, data)
 
     if await edit(client, namespace, name, change):
         said = f"{which} goes back to revision {chosen.number} ({chosen.name})"
@@ -60,6 +55,5 @@ async def undo_in(client: Client, namespace: str, name: str, to_revision: int | 
     return f"{which} already has the templates of revision {chosen.number}"
 
 
-def _hash(spec: Json) -> str:
-    roles = msgspec.convert(spec, RbgSpec).roles
-    return group_hash({role.name: hash_of(template_of(role)) for role in roles})
+def _hash(group: RoleBasedGroup) -> str:
+    return group_hash(role_hashes(resolved(group)))

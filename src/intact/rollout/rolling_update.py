@@ -35,7 +35,7 @@ from intact.rollout.coordinations import (
 from intact.rollout.facts import RoleFacts
 from intact.rollout.names import REVISION, role_revision_label, workload_name
 from intact.rollout.orders import Eviction, RolloutStep, WorkloadOrder
-from intact.rollout.plan import Plan, PlannedRole, RolePlan, Rules
+from intact.rollout.plan import Plan, PlannedRole, Rules, State
 from intact.rollout.progress import DEADLINE, STALLED, events, role_progress, until_deadline
 from intact.rollout.ratios import ceil, parse
 from intact.rollout.replicas import number_in_name
@@ -76,12 +76,17 @@ def next_step(
     facts = {name: facts[name] for name in coordination.roles}
     views = {name: view for name in facts if (view := _view(facts[name], history)) is not None}
     last = completed(history, group.status.current_revision)
+    state = group.status.coordination_named(coordination.name)
+    told: Mapping[str, RoleProgress] = state.progress if state is not None else {}
+    before = _of_these_templates(group, facts, told)
     roles = [
         replace(_planned(view, rules), stable=facts[name].revision == last.get(name))
         for name, view in views.items()
         if facts[name].workloads
     ]
-    plan = plan_in_batches(roles, rules, in_batches, back=_goes_back(facts, history))
+    # Its way back ends only when all replicas are ready, not when the last younger pod is gone.
+    back = any(one.state == State.ROLLING_BACK for one in before.values())
+    plan = plan_in_batches(roles, rules, in_batches, back=back or _goes_back(facts, history))
     orders: dict[str, list[WorkloadOrder]] = {}
     evict: list[Eviction] = []
     settled: list[str] = []
@@ -107,10 +112,13 @@ def next_step(
             evict += going
         else:
             orders[name] = [leaderworkerset.order(facts[name], role_plan, rules.max_unavailable)]
-    state = group.status.coordination_named(coordination.name)
-    before: Mapping[str, RoleProgress] = state.progress if state is not None else {}
     deadline = group.spec.progress_deadline_seconds or DEADLINE
-    progress = _progress(group, facts, views, plan.roles, before, deadline, now)
+    progress = {
+        name: role_progress(one, views[name].updated, before.get(name), deadline, now)
+        for name, one in plan.roles.items()
+    }
+    was_there = all(one.most_ready >= one.desired for one in before.values()) and bool(before)
+    is_stable = all(one.revision == last.get(name) for name, one in facts.items())
     waits = [one for each in facts.values() if (one := each.until_ready()) is not None]
     until = until_deadline(progress.values(), deadline, now)
     return RolloutStep(
@@ -119,7 +127,7 @@ def next_step(
         evict=evict,
         settled=settled,
         relabel=_labels(facts, plan),
-        events=events(coordination.name, before, progress),
+        events=events(coordination.name, told, progress, rolls=not (was_there or is_stable)),
         again_in=min([*waits, *([] if until is None else [until])], default=None),
         rollback_to=_rollback_to(group, progress),
         skew=plan.skew,
@@ -154,22 +162,14 @@ def _first_order(group: str, facts: RoleFacts) -> WorkloadOrder:
     )
 
 
-def _progress(
-    group: RoleBasedGroup,
-    facts: Mapping[str, RoleFacts],
-    views: Mapping[str, _View],
-    plans: Mapping[str, RolePlan],
-    before: Mapping[str, RoleProgress],
-    deadline: int,
-    now: datetime,
-) -> dict[str, RoleProgress]:
+def _of_these_templates(
+    group: RoleBasedGroup, facts: Mapping[str, RoleFacts], progress: Mapping[str, RoleProgress]
+) -> Mapping[str, RoleProgress]:
+    """Empty if it is of others: how far those were, and how long they stood, says nothing about
+    these."""
     stored = {one.name: one.revision for one in group.status.role_statuses}
-    if any(stored.get(name, one.revision) != one.revision for name, one in facts.items()):
-        before = {}  # how long other templates stood says nothing about these
-    return {
-        name: role_progress(one, views[name].updated, before.get(name), deadline, now)
-        for name, one in plans.items()
-    }
+    same = all(stored.get(name, one.revision) == one.revision for name, one in facts.items())
+    return progress if same else {}
 
 
 def _goes_back(facts: Mapping[str, RoleFacts], history: Sequence[ControllerRevision]) -> bool:

@@ -69,11 +69,17 @@ def next_step(
     facts: Mapping[str, RoleFacts],
     history: Sequence[ControllerRevision],
     now: datetime,
+    *,
+    unstored: str = "",
 ) -> RolloutStep:
     """`facts` has all roles of the coordination, `history` the RoleBasedGroup's revisions, oldest
-    first. Raises LookupError if it needs an earlier template that no revision has."""
+    first. `unstored` says why the present templates are in none of them: then no role moves to a
+    template that it could not be brought back to later. Raises LookupError if it needs an earlier
+    template that no revision has."""
     rules, in_batches = rules_of(group, coordination), batched(group)
     facts = {name: facts[name] for name in coordination.roles}
+    if unstored and any(one.revision not in ages(history, name) for name, one in facts.items()):
+        rules = replace(rules, paused=True, paused_by=unstored)
     views = {name: view for name in facts if (view := _view(facts[name], history)) is not None}
     last = completed(history, group.status.current_revision)
     state = group.status.coordination_named(coordination.name)

@@ -56,15 +56,19 @@ def next_status(
     revision: str,
     problems: Sequence[str],
     now: datetime,
+    *,
+    stored: bool = True,
 ) -> RbgStatus:
     """`rollouts` and `batches` have the progress of coordinations, by name. A coordination that is
-    in neither keeps the progress that is stored."""
+    in neither keeps the progress that is stored. `stored` says whether the revision is."""
     states = [
         _state(group, each, roles, rollouts, batches, now) for each in group.spec.coordination
     ]
     word = _in_a_word(states)
-    done = word in ("", State.COMPLETED) and all(
-        one.updated_ready_replicas >= one.desired for one in roles
+    done = (
+        stored
+        and word in ("", State.COMPLETED)
+        and all(one.updated_ready_replicas >= one.desired for one in roles)
     )
     desired = sum(one.desired for one in roles)
     status = RbgStatus(

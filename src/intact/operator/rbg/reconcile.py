@@ -7,7 +7,7 @@ passes frozen values from step to step, in this order:
 | step | in | out |
 |---|---|---|
 | `scaling` | the RoleBasedGroup | replicas that each role should have |
-| `revisions` | its templates | the name of their revision |
+| `revisions` | its templates | why they could not be stored |
 | `facts` | stores, own writes, evicted pods | `RoleFacts`, `BatchProgress` |
 | `rollout.rolling_update` | facts, history | a `RolloutStep` for each coordination |
 | `apply` | facts, orders | `Applied`: facts with answers, waiting roles, problems |
@@ -17,30 +17,31 @@ passes frozen values from step to step, in this order:
 """
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import Conflict
+from intact.kube.errors import ApiError, BadRequest, Conflict, Forbidden, Invalid
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue
 from intact.kube.resources import Resource
 from intact.kube.store import Key, key_of
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
-from intact.model.rbg import RoleBasedGroup, RoleProgress
-from intact.operator.rbg.apply import Applied, RbgApply
+from intact.model.rbg import Coordination, RoleBasedGroup, RoleProgress
+from intact.operator.rbg.apply import CONFIG_MAP, REFUSALS, Applied, RbgApply
 from intact.operator.rbg.batch_repair import BatchRepair
 from intact.operator.rbg.cleanup import RbgCleanup
 from intact.operator.rbg.events import RbgEvents
 from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.facts import read_facts
+from intact.operator.rbg.problems import RbgProblems
 from intact.operator.rbg.reporting import RbgReporting
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
-from intact.operator.rbg.revisions import RbgRevisions
-from intact.operator.rbg.rollback import roll_back_stalled
+from intact.operator.rbg.revisions import RbgRevisions, name_of
+from intact.operator.rbg.rollback import ROLLBACK, roll_back_stalled
 from intact.operator.rbg.scaling import RbgScaling, Scaled
 from intact.operator.rbg.server_side_apply import Applier, Owned, TooSoon
 from intact.operator.rbg.stores import RbgStores
@@ -57,7 +58,11 @@ log = logging.getLogger(__name__)
 GATHER = 0.05
 """Seconds for which events are gathered."""
 _ASK_AGAIN = 2.0
-"""Seconds until the next try, after a refusal by a budget, a policy or another owner's object."""
+"""Seconds until the next try, after a refusal by a budget. `problems` has the other refusals."""
+
+_REVISION = "/revision"
+_OTHERS = "/others"
+"""Parts of a RoleBasedGroup's problems. No role has such a name."""
 
 
 class RbgReconciler:
@@ -83,7 +88,8 @@ class RbgReconciler:
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
         self._evictions = RbgEvictions(client, self._evicted)
-        self._apply = RbgApply(stores, self._applier, self._events)
+        self._problems = RbgProblems(self._events)
+        self._apply = RbgApply(stores, self._applier, self._problems)
         self._cleanup = RbgCleanup(client, stores, self._events)
         self._batch_repair = BatchRepair(client, self._events)
         self._reporting = RbgReporting(client, stores, self._events, leads=leads)
@@ -127,6 +133,7 @@ class RbgReconciler:
             return
         group = self._stores.newest_group(key)
         if group is None or is_terminating(group):
+            self._problems.forget(key)
             # The garbage collector deletes what it owns.
             await self._evictions.let_go(self._stores.pods_in(key))
             return
@@ -144,10 +151,11 @@ class RbgReconciler:
             self._queue.add_after(key, _ASK_AGAIN)
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
+        self._problems.keep(group, _parts(group))
         scaled = await self._scaling.agree(group)
         if self._was_scaled(group, scaled):
             return  # its own change brings it back
-        revision = await self._keep_revision(group)
+        unstored = await self._keep_revision(group)
         facts = read_facts(
             self._stores,
             self._applier,
@@ -156,16 +164,16 @@ class RbgReconciler:
             self._evicted.by_deployment,
             self._now(),
         )
-        steps, blocked = self._next_steps(group, facts.roles)
-        self._ask_again(group, bool(blocked))
+        steps, blocked = self._next_steps(group, facts.roles, unstored)
         orders = _orders(group, facts.roles, steps.values(), blocked)
         for uid in (uid for step in steps.values() for uid in step.settled):
             self._evicted.forget(uid)
         applied = await self._apply.apply(group, facts.roles, orders, blocked)
-        await self._evictions.let_go(self._free(group, applied, steps.values()))
         # A refusal holds up nothing else; the queue retries it with backoff.
         refusals = [one.error for one in scaled.values() if one.error is not None]
-        self._ask_again(group, bool(applied.problems) or applied.kind_missing)
+        refusals += await self._evictions.let_go(self._free(group, applied, steps.values()))
+        self._ask_again(group, applied.kind_missing or applied.disputed)
+        self._try_again(group)
         rollouts: dict[str, dict[str, RoleProgress]] = {}
         for name, step in steps.items():
             refused_roles, try_again = await self._follow(group, step, applied)
@@ -180,12 +188,21 @@ class RbgReconciler:
         roles = [
             role_status(one, applied.waiting.get(name, "")) for name, one in facts.roles.items()
         ]
+        problems = [*([unstored] if unstored else []), *applied.problems]
         status = next_status(
-            group, roles, rollouts, facts.batches, revision, applied.problems, self._now()
+            group,
+            roles,
+            rollouts,
+            facts.batches,
+            name_of(group),
+            problems,
+            self._now(),
+            stored=not unstored,
         )
         await self._reporting.write(group, status)
         for role, one in zip(group.spec.roles, roles, strict=True):
             await self._scaling.report(group, role, scaled[role.name], one.replicas)
+        self._tell_refusals(group, refusals)
         if refusals:
             raise refusals[0]
 
@@ -193,6 +210,19 @@ class RbgReconciler:
         """At once, so that no later step can lose it."""
         if needed:
             self._queue.add_after(key_of(group), _ASK_AGAIN)
+
+    def _try_again(self, group: RoleBasedGroup) -> None:
+        """What was refused, when it is due."""
+        if (left := self._problems.again_in(group)) is not None:
+            self._queue.add_after(key_of(group), max(GATHER, left))
+
+    def _tell_refusals(self, group: RoleBasedGroup, refusals: Sequence[ApiError]) -> None:
+        """Of writes that no role waits for."""
+        lasting = [one for one in refusals if isinstance(one, (BadRequest, Forbidden, Invalid))]
+        if lasting:
+            self._problems.tell(group, _OTHERS, "WriteRefused", str(lasting[0]))
+        else:
+            self._problems.solved(group, _OTHERS)
 
     def _was_scaled(self, group: RoleBasedGroup, scaled: Mapping[str, Scaled]) -> bool:
         """Whether the RoleBasedGroup itself was just written, for one of its adapters."""
@@ -205,14 +235,24 @@ class RbgReconciler:
         return False
 
     async def _keep_revision(self, group: RoleBasedGroup) -> str:
-        revision, is_new = await self._revisions.keep(group)
+        """Returns why the present templates could not be stored; empty if they are."""
+        if refused := self._problems.waiting(group, _REVISION):
+            return refused
+        name = name_of(group)
+        try:
+            is_new = await self._revisions.keep(group)
+        except REFUSALS as error:  # a quota or a policy
+            message = f"ControllerRevision {name} cannot be stored: {error}"
+            self._problems.refused(group, _REVISION, "RoleNotApplied", message)
+            return message
+        self._problems.solved(group, _REVISION)
         if is_new:
-            message = f"the templates are now revision {revision}"
+            message = f"the templates are now revision {name}"
             self._events.say(group, "Normal", "RevisionCreated", message)
-        return revision
+        return ""
 
     def _next_steps(
-        self, group: RoleBasedGroup, roles: Mapping[str, RoleFacts]
+        self, group: RoleBasedGroup, roles: Mapping[str, RoleFacts], unstored: str
     ) -> tuple[dict[str, RolloutStep], dict[str, str]]:
         """By coordination, its next step. By role, why its coordination has none: the role stays as
         it is."""
@@ -221,10 +261,11 @@ class RbgReconciler:
         history, now = self._revisions.history(group), self._now()
         for each in of_type(group.spec, ROLLING_UPDATE):
             try:
-                steps[each.name] = next_step(group, each, roles, history, now)
+                steps[each.name] = next_step(group, each, roles, history, now, unstored=unstored)
+                self._problems.solved(group, _part(each))
             except LookupError as error:
                 message = str(error.args[0])
-                self._events.say(group, "Warning", "TemplateMissing", message)
+                self._problems.refused(group, _part(each), "TemplateMissing", message)
                 blocked |= dict.fromkeys(each.roles, message)
         return steps, blocked
 
@@ -252,10 +293,23 @@ class RbgReconciler:
             self._events.say(group, "Warning" if kind == "Warning" else "Normal", reason, message)
         if step.again_in is not None:
             self._queue.add_after(key_of(group), step.again_in)
-        again = bool(refused_roles)
         if step.rollback_to:
-            again |= await roll_back_stalled(self._client, self._events, group, step.rollback_to)
-        return refused_roles, again
+            await roll_back_stalled(
+                self._client, self._events, self._problems, group, step.rollback_to
+            )
+            self._try_again(group)
+        return refused_roles, bool(refused_roles)
+
+
+def _part(coordination: Coordination) -> str:
+    """Of a RoleBasedGroup's problems. No role has such a name."""
+    return f"/coordination/{coordination.name}"
+
+
+def _parts(group: RoleBasedGroup) -> set[str]:
+    """What may have a problem."""
+    roles = (role.name for role in group.spec.roles)
+    return {CONFIG_MAP, ROLLBACK, _REVISION, _OTHERS, *roles, *map(_part, group.spec.coordination)}
 
 
 def _orders(

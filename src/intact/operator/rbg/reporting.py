@@ -60,5 +60,7 @@ class RbgReporting:
         first = before is None and condition.status == "False"
         if first or (before is not None and before.status == condition.status):
             return
+        if condition.reason == "RoleNotApplied":
+            return  # each of its problems is an event
         kind: EventType = "Normal" if condition.status == "True" else "Warning"
         self._events.say(group, kind, condition.reason, condition.message)

@@ -149,13 +149,16 @@ def summary(progress: Mapping[str, RoleProgress]) -> str:
     )
 
 
-def conditions(progress: Mapping[str, Mapping[str, RoleProgress]]) -> list[Condition]:
-    """Of all coordinated rollouts of a RoleBasedGroup, by the name of their coordination."""
-    if not progress:
-        return []
+def conditions(
+    progress: Mapping[str, Mapping[str, RoleProgress]], own: Iterable[tuple[State, str]] = ()
+) -> list[Condition]:
+    """Of a RoleBasedGroup: `progress` has its coordinated rollouts, by the name of their
+    coordination, `own` the states of the roles that update by themselves, with a text."""
+    own = list(own)
     states = {name: overall(roles) for name, roles in progress.items()}
-    state = most_urgent(states.values()) or State.COMPLETED
-    text = "; ".join(summary(roles) for roles in progress.values())
+    state = most_urgent([*states.values(), *(one for one, _ in own)]) or State.COMPLETED
+    texts = [*map(summary, progress.values()), *(text for _, text in own if text)]
+    text = "; ".join(texts) or "all replicas run the present templates"
     stalled = [summary(progress[name]) for name, one in states.items() if one is State.STALLED]
     moves = state in (State.UPDATING, State.ROLLING_BACK)
     reasons = {State.UPDATING: "RollingUpdate", State.STALLED: "ProgressDeadlineExceeded"}

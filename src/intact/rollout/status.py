@@ -19,6 +19,7 @@ from intact.model.rbg import (
 from intact.model.times import timestamp
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, type_of
 from intact.rollout.facts import RoleFacts
+from intact.rollout.orders import own_partition
 from intact.rollout.plan import State
 from intact.rollout.progress import PROGRESSING, STALLED, conditions, most_urgent
 
@@ -80,7 +81,8 @@ def next_status(
         updated=f"{sum(one.updated_replicas for one in roles)}/{desired}",
         coordinating=word,
     )
-    wanted = [_ready(roles, problems), *_rollout(roles, conditions(rollouts))]
+    own = _own(group, roles, rollouts)
+    wanted = [_ready(roles, problems), *conditions(rollouts, own)]
     return _with_conditions(group, status, wanted, now)
 
 
@@ -111,23 +113,26 @@ def _ready(roles: Sequence[RoleStatus], problems: Sequence[str]) -> Condition:
     return Condition(type=READY, status="False", reason="RoleNotReady", message=message)
 
 
-def _rollout(roles: Sequence[RoleStatus], coordinated: list[Condition]) -> list[Condition]:
-    """The conditions of the coordinated rollouts; without any, what the workloads do by
-    themselves."""
-    found = list(coordinated)
-    given = {condition.type for condition in coordinated}
-    behind = [one for one in roles if one.updated_replicas < one.desired]
-    if PROGRESSING not in given:
-        status, reason, message = "False", "Completed", "all replicas run the present templates"
-        if behind:
-            status, reason = "True", "RollingUpdate"
-            message = "; ".join(
-                f"{one.name}: {one.updated_replicas} of {one.desired} updated" for one in behind
-            )
-        found.append(Condition(type=PROGRESSING, status=status, reason=reason, message=message))
-    if STALLED not in given:
-        found.append(Condition(type=STALLED, status="False", reason="NotStalled", message=""))
-    return found
+def _own(
+    group: RoleBasedGroup,
+    roles: Sequence[RoleStatus],
+    rollouts: Mapping[str, Mapping[str, RoleProgress]],
+) -> list[tuple[State, str]]:
+    """The states of the roles that are in no coordinated rollout."""
+    coordinated = {name for each in rollouts.values() for name in each}
+    return [
+        _own_state(group, one) for one in roles if one.name not in coordinated and one.desired
+    ]
+
+
+def _own_state(group: RoleBasedGroup, status: RoleStatus) -> tuple[State, str]:
+    role, desired = group.spec.role(status.name), status.desired
+    if status.updated_replicas >= desired:
+        return State.COMPLETED, ""
+    kept = own_partition(role, desired) if role is not None else 0
+    if kept and status.updated_ready_replicas >= desired - kept:
+        return State.PAUSED, f"{status.name}: partition: {kept} of {desired} stay old"
+    return State.UPDATING, f"{status.name}: {status.updated_replicas} of {desired} updated"
 
 
 def _in_a_word(coordination: Sequence[CoordinationState]) -> str:

@@ -19,6 +19,7 @@ def seen(
     state: str = "",
     observed: int = 1,
     waiting: str = "",
+    progressing: tuple[str, str] | None = None,
 ) -> RoleBasedGroup:
     body: dict[str, Any] = group("llm", role("prefill", 4))
     body["metadata"] |= {"namespace": "ns", "generation": 1}
@@ -47,6 +48,10 @@ def seen(
             [{"name": "together", "progress": {"prefill": progress}}] if state else []
         ),
     }
+    if progressing:
+        status, reason = progressing
+        found = {"type": "Progressing", "status": status, "reason": reason}
+        body["status"]["conditions"].append(found)
     return msgspec.convert(body, RoleBasedGroup)
 
 
@@ -60,6 +65,12 @@ def seen(
         (seen(ready="False"), Standing.IN_PROGRESS),
         (seen(state="Updating"), Standing.IN_PROGRESS),
         (seen(state="Paused", updated=2), Standing.PAUSED),
+        (seen(updated=2, progressing=("False", "Paused")), Standing.PAUSED),
+        (seen(updated=2, progressing=("True", "RollingUpdate")), Standing.IN_PROGRESS),
+        (
+            seen(updated=2, state="Paused", progressing=("True", "RollingUpdate")),
+            Standing.IN_PROGRESS,
+        ),
         (seen(ready="False", stalled="True"), Standing.STALLED),
         (seen(ready="False", stalled="True", observed=0), Standing.IN_PROGRESS),
     ],

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from intact.model.meta import Condition
 from intact.model.rbg import RoleProgress
 from intact.rollout.plan import RolePlan, State
 from intact.rollout.progress import (
@@ -171,7 +172,23 @@ def test_conditions_name_the_coordination_that_stalls() -> None:
         ("Stalled", "True", "ProgressDeadlineExceeded"),
     ]
     assert found[1].message == "decode 1/4 Stalled (decode: 1 started and not ready yet)"
-    assert conditions({}) == []
+
+
+def test_conditions_take_in_the_roles_that_update_by_themselves() -> None:
+    done = {"pd": {"prefill": progress(State.COMPLETED, 4)}}
+    held, moving = (State.PAUSED, "router: held"), (State.UPDATING, "router: moves")
+    assert [_first(conditions(done, own)) for own in ([], [held], [moving], [held, moving])] == [
+        ("False", "Completed"),
+        ("False", "Paused"),
+        ("True", "RollingUpdate"),
+        ("True", "RollingUpdate"),
+    ]
+    assert conditions(done, [held])[0].message == "prefill 4/4 Completed; router: held"
+    assert conditions({})[0].message == "all replicas run the present templates"
+
+
+def _first(found: list[Condition]) -> tuple[str, str]:
+    return found[0].status, found[0].reason
 
 
 def test_a_refused_role_waits_for_what_refused_it() -> None:

@@ -125,6 +125,8 @@ class Orders:
     evict: Sequence[Eviction] = ()
     settled: Sequence[str] = ()
     """UIDs of Deployments whose evicted pods these orders account for."""
+    waits_for: str = ""
+    """What holds up an old Deployment, in words."""
 
 
 def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
@@ -179,6 +181,7 @@ def order(
     ahead = most_unavailable(ratio, facts.desired) == 0
     keep = facts.desired - (pair.ready if ahead else may_start)
     old: list[WorkloadOrder] = []
+    waits: list[str] = []
     taken = 0
     spare = pair.spare(ratio)
     for deployment, at_least in _kept(pair, keep):
@@ -188,6 +191,7 @@ def order(
         scale = max(at_least, min(deployment.replicas - len(deployment.evicted), len(pods)))
         if pair.must_wait(deployment, scale):
             scale = deployment.replicas
+            waits.append(_waiting(pair, deployment))
         elif deployment.evicted:
             settled.append(deployment.uid)
         elif len(pods) == scale and deployment.short is None:
@@ -201,7 +205,15 @@ def order(
     if not ahead:  # only into free room, so that no more pods run than desired
         start = min(start, max(pair.started, facts.desired - taken))
     # The new Deployment first: a budget expects as many pods as the sum of the scales.
-    return Orders([_of_new(group, pair, start), *old], evictions, settled)
+    new = _of_new(group, pair, start)
+    return Orders([new, *old], evictions, settled, "; ".join(waits))
+
+
+def _waiting(pair: Pair, deployment: WorkloadFacts) -> str:
+    """What an old Deployment that must wait waits for."""
+    there, wanted = len(pair.pods(deployment)), deployment.replicas
+    work = "replace its evicted pods" if there < wanted else "delete the others"
+    return f"Deployment {deployment.name} has {there} of {wanted} pods and has yet to {work}"
 
 
 def _of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:

@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from intact.model.pod import Pod
+from intact.model.pod import Pod, RolePod
 from intact.model.pod_state import is_ready, is_terminating
 from intact.model.rbg import LEADER_WORKER_SET, Role
 from intact.model.role_workload import RoleWorkload
@@ -32,6 +32,8 @@ class WorkloadFacts:
     short: int | None = None
     """Of a Deployment that cannot create pods: how many it has, as its own controllers count. None
     if it can."""
+    failure: str = ""
+    """Why it cannot create pods, in the words of its controller."""
 
 
 def workload_facts(
@@ -50,6 +52,7 @@ def workload_facts(
         settled=observed and status.current_revision == status.update_revision,
         evicted=evicted,
         short=status.short,
+        failure=status.failure,
     )
 
 
@@ -69,7 +72,7 @@ class RoleFacts:
     """Replicas that the role should have now."""
     revision: str
     """The hash of its present template."""
-    pods: Sequence[Pod] = ()
+    pods: Sequence[RolePod] = ()
     workloads: Sequence[WorkloadFacts] = ()
     """Those of the role's present kind that stay."""
     now: datetime | None = None

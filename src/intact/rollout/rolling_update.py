@@ -35,11 +35,12 @@ from intact.rollout.coordinations import (
 from intact.rollout.facts import RoleFacts
 from intact.rollout.names import REVISION, role_revision_label, workload_name
 from intact.rollout.orders import Eviction, RolloutStep, WorkloadOrder
-from intact.rollout.plan import Plan, PlannedRole, Rules, State
+from intact.rollout.plan import Plan, PlannedRole, RolePlan, Rules, State
 from intact.rollout.progress import DEADLINE, STALLED, events, role_progress, until_deadline
 from intact.rollout.ratios import ceil, parse
 from intact.rollout.replicas import number_in_name
 from intact.rollout.revisions import ages, completed, group_hash, templates
+from intact.rollout.unready import unready
 
 _View = statefulset.Ordinals | leaderworkerset.Places | deployment.Pair
 """A role, as the module of its kind sees it."""
@@ -96,6 +97,7 @@ def next_step(
     orders: dict[str, list[WorkloadOrder]] = {}
     evict: list[Eviction] = []
     settled: list[str] = []
+    waits: dict[str, str] = {}
     for name in coordination.roles:
         view, role_plan = views.get(name), plan.roles.get(name)
         if isinstance(view, deployment.Pair):
@@ -109,6 +111,7 @@ def next_step(
             )
             orders[name] = made.workloads
             settled += made.settled
+            waits[name] = made.waits_for
             evict += made.evict if not rules.paused else []
         elif view is None or role_plan is None:
             orders[name] = [_first_order(group.metadata.name, facts[name])]
@@ -120,12 +123,18 @@ def next_step(
             orders[name] = [leaderworkerset.order(facts[name], role_plan, rules.max_unavailable)]
     deadline = group.spec.progress_deadline_seconds or DEADLINE
     progress = {
-        name: role_progress(one, views[name].updated, before.get(name), deadline, now)
+        name: role_progress(
+            replace(one, waits_for=_waits_for(one, facts, waits.get(name, ""))),
+            views[name].updated,
+            before.get(name),
+            deadline,
+            now,
+        )
         for name, one in plan.roles.items()
     }
     was_there = all(one.most_ready >= one.desired for one in before.values()) and bool(before)
     is_stable = all(one.revision == last.get(name) for name, one in facts.items())
-    waits = [one for each in facts.values() if (one := each.until_ready()) is not None]
+    soon = [one for each in facts.values() if (one := each.until_ready()) is not None]
     until = until_deadline(progress.values(), deadline, now)
     return RolloutStep(
         orders=orders,
@@ -134,7 +143,7 @@ def next_step(
         settled=settled,
         relabel=_labels(facts, plan),
         events=events(coordination.name, told, progress, rolls=not (was_there or is_stable)),
-        again_in=min([*waits, *([] if until is None else [until])], default=None),
+        again_in=min([*soon, *([] if until is None else [until])], default=None),
         rollback_to=_rollback_to(group, progress),
         skew=plan.skew,
     )
@@ -166,6 +175,15 @@ def _first_order(group: str, facts: RoleFacts) -> WorkloadOrder:
         replicas=facts.desired,
         partition=facts.desired if old else 0,
     )
+
+
+def _waits_for(plan: RolePlan, facts: Mapping[str, RoleFacts], deployment: str) -> str:
+    """With the pods that are not ready, of the role that it waits for, and why. `deployment` says
+    what its old Deployment waits for."""
+    if plan.state is State.COMPLETED:
+        return ""
+    role = facts[plan.held_by or plan.name]
+    return "; ".join(filter(None, [plan.waits_for, deployment, unready(role, role.is_ready)]))
 
 
 def _of_these_templates(

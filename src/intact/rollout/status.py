@@ -22,14 +22,17 @@ from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import own_partition
 from intact.rollout.plan import State
 from intact.rollout.progress import PROGRESSING, STALLED, conditions, most_urgent
+from intact.rollout.unready import unready
 
 READY = "Ready"
 OURS = frozenset({READY, PROGRESSING, STALLED})
 
 
 def role_status(facts: RoleFacts, message: str) -> RoleStatus:
-    """`message` says what the role waits for; empty if it waits for nothing."""
+    """`message` says what the role waits for. If it is empty, the pods that are not ready do."""
     found = facts.replicas()
+    if not message and sum(one.ready for one in found) < facts.size:
+        message = unready(facts)
     updated = [one for one in found if one.revision == facts.revision]
     return RoleStatus(
         name=facts.role.name,
@@ -120,9 +123,7 @@ def _own(
 ) -> list[tuple[State, str]]:
     """The states of the roles that are in no coordinated rollout."""
     coordinated = {name for each in rollouts.values() for name in each}
-    return [
-        _own_state(group, one) for one in roles if one.name not in coordinated and one.desired
-    ]
+    return [_own_state(group, one) for one in roles if one.name not in coordinated and one.desired]
 
 
 def _own_state(group: RoleBasedGroup, status: RoleStatus) -> tuple[State, str]:
@@ -185,7 +186,7 @@ def _batch_states(
     found: dict[str, RoleProgress] = {}
     for name, ratio in ratios.items():
         old = stored.get(name)
-        same = old is not None and old.state == state and old.waiting_for == waiting
+        same = old is not None and old.state == state
         found[name] = RoleProgress(
             strategy=AFFINITY_SCHEDULING,
             state=str(state),
@@ -193,7 +194,7 @@ def _batch_states(
             updated=statuses[name].replicas,
             ready=statuses[name].ready_replicas,
             allowed=batches.started * ratio,
-            waiting_for=waiting,
+            waiting_for="; ".join(filter(None, [waiting, statuses[name].message])),
             since=old.since if old is not None and same else timestamp(now),
         )
     return found

@@ -220,7 +220,9 @@ async def test_batches_are_started_one_after_another() -> None:
         [state] = scene.status.coordination_state
         assert state.batches is not None
         assert (state.batches.total, state.batches.started, state.batches.ready) == (2, 1, 0)
-        assert state.progress["prefill"].waiting_for == "0 of 2 batches are ready"
+        assert state.progress["prefill"].waiting_for == (
+            "0 of 2 batches are ready; llm-prefill-0, llm-prefill-1: not created yet"
+        )
 
 
 # In spite of others

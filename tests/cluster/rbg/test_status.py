@@ -1,12 +1,11 @@
 """What a RoleBasedGroup says of itself on a real cluster: who waits, for what, and since when."""
 
+import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from intact.kube.client import PatchType
-from intact.kube.resources import untyped
+from intact.kube.resources import RBGS, untyped
 from intact.model.rbg import RoleBasedGroup, RoleProgress
-from intact.model.times import parse_time
 from tests.support.namespace_under_test import NamespaceUnderTest, eventually
 from tests.support.objects import PODS, Json
 from tests.support.rbg_objects import group, kind, role, rolling
@@ -118,8 +117,8 @@ async def test_every_transition_is_told_however_often_readiness_changes(
 
 
 async def test_a_role_at_its_own_partition_is_paused(ns: NamespaceUnderTest) -> None:
-    held = {"updateStrategy": {"rollingUpdate": {"partition": 2}}}
-    await ns.create(GROUPS, group("llm", role("router", 3, **held)))
+    held = {"rollingUpdate": {"partition": 2}}
+    await ns.create(GROUPS, group("llm", role("router", 3, updateStrategy=held)))
     await group_settled(ns)
     patch = [{"op": "replace", "path": "/spec/roles/0/template", "value": template("engine:2")}]
     await change(ns, patch)
@@ -142,9 +141,9 @@ async def test_a_refused_role_is_told_once_and_holds_up_no_other(ns: NamespaceUn
     await ns.create(GROUPS, trio())
     await ns.events("RoleBasedGroup", "llm", "RoleNotApplied")
     ready = {"prefill": 4, "decode": 4}
-    for image in ("engine:1", "engine:2"):  # many reconciles
-        if image != "engine:1":
-            await change(ns, updated(image))
+    found = await ns.client.get(RBGS, "llm", ns.name)
+    for image in ("engine:2", "engine:3"):  # many reconciles
+        await change(ns, updated(image))
         found = await group_until(
             ns,
             "llm",
@@ -207,15 +206,22 @@ async def test_a_canary_that_comes_and_goes_stalls(ns: NamespaceUnderTest) -> No
     def state(found: RoleBasedGroup) -> str:
         return progress_of(found, "decode").state
 
-    def for_a_while(found: RoleBasedGroup) -> bool:
-        one = progress_of(found, "decode")
-        age = (datetime.now(UTC) - parse_time(one.since)).total_seconds() if one.since else 0
-        return one.state == "Stalled" or (one.ready == 0 and age > 4)
+    def down_since(began: float) -> Callable[[RoleBasedGroup], bool]:
+        """Stalled, or down for long enough to add up."""
 
-    await group_until(ns, "llm", lambda one: state(one) == "Paused", "the canary to be ready")
+        def down(found: RoleBasedGroup) -> bool:
+            one = progress_of(found, "decode")
+            return one.state == "Stalled" or (one.ready == 0 and loop.time() - began > 4)
+
+        return down
+
+    loop = asyncio.get_running_loop()
+    found = await group_until(
+        ns, "llm", lambda one: state(one) == "Paused", "the canary to be ready"
+    )
     for _ in range(8):
         await annotate(ns, "llm-decode-3", "true")
-        found = await group_until(ns, "llm", for_a_while, "the canary to be down for a while")
+        found = await group_until(ns, "llm", down_since(loop.time()), "the canary to be down")
         if state(found) == "Stalled":
             break
         await annotate(ns, "llm-decode-3", "false")

@@ -181,7 +181,8 @@ def conditions(
 def refused(
     progress: Mapping[str, RoleProgress], refusals: Mapping[str, str]
 ) -> dict[str, RoleProgress]:
-    """The progress of roles, waiting for what refused the eviction of their pods."""
+    """The progress of roles, waiting for what refused their workloads or the eviction of their
+    pods."""
     return {
         name: msgspec.structs.replace(one, waiting_for=refusals.get(name, one.waiting_for))
         for name, one in progress.items()

@@ -7,7 +7,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from intact.kube.errors import BadRequest, Forbidden, Invalid, PatchError, ServerError
+from intact.kube.errors import (
+    BadRequest,
+    Forbidden,
+    Invalid,
+    PatchError,
+    ServerError,
+    TooManyRequests,
+)
 from intact.kube.store import key_of
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg import objects
@@ -21,9 +28,17 @@ from intact.rollout.orders import WorkloadOrder
 
 log = logging.getLogger(__name__)
 
-REFUSALS = (BadRequest, Forbidden, Invalid, ServerError, NotOurs, PatchError)
+REFUSALS = (
+    BadRequest,
+    Forbidden,
+    Invalid,
+    TooManyRequests,
+    ServerError,
+    NotOurs,
+    PatchError,
+)
 """Errors of one object, not of all: the API server does not know a field (500), or an admission
-policy forbids it."""
+policy forbids it, with a code of its choice."""
 
 
 CONFIG_MAP = "/config-map"

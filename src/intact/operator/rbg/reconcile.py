@@ -17,6 +17,7 @@ passes frozen values from step to step, in this order:
 """
 
 import logging
+import random
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -75,6 +76,7 @@ class RbgReconciler:
         now: Callable[[], datetime],
         leads: Callable[[], bool],
         queue: Queue[Key],
+        rng: random.Random | None = None,
     ) -> None:
         self._client = client
         self._stores = stores
@@ -88,7 +90,7 @@ class RbgReconciler:
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
         self._evictions = RbgEvictions(client, self._evicted)
-        self._problems = RbgProblems(self._events)
+        self._problems = RbgProblems(self._events, rng)
         self._apply = RbgApply(stores, self._applier, self._problems)
         self._cleanup = RbgCleanup(client, stores, self._events)
         self._batch_repair = BatchRepair(client, self._events)
@@ -178,7 +180,7 @@ class RbgReconciler:
         for name, step in steps.items():
             refused_roles, try_again = await self._follow(group, step, applied)
             refusals += await self._evictions.relabel(group.metadata.namespace, step.relabel)
-            rollouts[name] = refused(step.progress, refused_roles)
+            rollouts[name] = refused(step.progress, {**applied.waiting, **refused_roles})
             self._ask_again(group, try_again)
         coordinated = {role for step in steps.values() for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)

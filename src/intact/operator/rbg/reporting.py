@@ -57,6 +57,10 @@ class RbgReporting:
 
     def _say_transition(self, group: RoleBasedGroup, condition: Condition) -> None:
         before = group.status.condition(condition.type)
+        if condition.reason == "InvalidSpec":
+            if before is None or before.message != condition.message:
+                self._events.say(group, "Warning", "InvalidSpec", condition.message, series="")
+            return
         first = before is None and condition.status == "False"
         if first or (before is not None and before.status == condition.status):
             return

@@ -7,7 +7,7 @@ import msgspec
 from intact.kube.client import PatchType
 from intact.operator.rbg.problems import AGAIN, RbgProblems
 from tests.support.objects import Json
-from tests.support.rbg_objects import group, role, template
+from tests.support.rbg_objects import group, role, rolling, template
 from tests.support.rbg_waiting import GROUPS, STATEFUL_SETS
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
@@ -116,3 +116,36 @@ async def test_problems_of_what_is_gone_are_forgotten() -> None:
         problems.refused(found, "router", "RoleNotApplied", "no")
         problems.forget((found.metadata.namespace, "llm"))
         assert problems.waiting(found, "router") == ""
+
+
+@simulated
+async def test_a_refused_role_says_so_in_its_rollout() -> None:
+    async with grouping() as scene:
+        rules = rolling("prefill", "decode")
+        await scene.make(group("llm", role("prefill", 2), role("decode", 2), coordination=[rules]))
+        await scene.play()
+        refuse(scene, "statefulsets", "UPDATE", lambda one: one["name"] == "llm-decode")
+        await scene.change(
+            *(replaced(f"/spec/roles/{at}/template", template("engine:2")) for at in range(2))
+        )
+        progress = scene.status.coordination_state[0].progress
+        assert "so says a policy" in progress["decode"].waiting_for
+        assert "so says a policy" not in progress["prefill"].waiting_for
+
+
+@simulated
+async def test_an_object_that_another_client_keeps_changing_holds_up_no_other_role() -> None:
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2), role("decode", 2)))
+        await scene.play()
+        patch = [replaced("/spec/roles/1/replicas", 3)]
+        await scene.client.patch(GROUPS, patch, "llm", NS, type=PatchType.JSON)
+        for replicas in range(5, 9):
+            body = {"spec": {"replicas": replicas}}
+            await scene.client.patch(STATEFUL_SETS, body, "llm-prefill", NS)
+            await asyncio.sleep(0.3)
+        prefill, decode = scene.status.role_statuses
+        assert "another client keeps changing StatefulSet llm-prefill" in prefill.message
+        assert decode.desired == 3
+        await scene.settle()
+        assert scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["replicas"] == 2

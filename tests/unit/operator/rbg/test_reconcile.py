@@ -206,6 +206,8 @@ async def test_a_spec_that_cannot_work_is_told_and_changes_nothing() -> None:
         )
         status, reason, message = scene.condition("Ready")
         assert (status, reason) == ("False", "InvalidSpec")
+        await scene.look_again()
+        assert await scene.count("InvalidSpec") == 1
         assert "spec.roles[0].dependencies[0]" in message
         assert scene.get(STATEFUL_SETS, "llm-prefill") == before
 

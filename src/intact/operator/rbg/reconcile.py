@@ -137,12 +137,13 @@ class RbgReconciler:
         if group is None or is_terminating(group):
             self._problems.forget(key)
             # The garbage collector deletes what it owns.
-            await self._evictions.let_go(self._stores.pods_in(key))
+            _raise_first(await self._evictions.let_go(self._stores.pods_in(key)))
             return
         try:
             if errors := unworkable(group):
-                await self._evictions.let_go(self._stores.pods_in(key))
+                refusals = await self._evictions.let_go(self._stores.pods_in(key))
                 await self._reporting.write(group, invalid(group, in_words(errors), self._now()))
+                _raise_first(refusals)
             else:
                 await self._reconcile(group)
         except Conflict:
@@ -205,8 +206,7 @@ class RbgReconciler:
         for role, one in zip(group.spec.roles, roles, strict=True):
             await self._scaling.report(group, role, scaled[role.name], one.replicas)
         self._tell_refusals(group, refusals)
-        if refusals:
-            raise refusals[0]
+        _raise_first(refusals)
 
     def _ask_again(self, group: RoleBasedGroup, needed: bool) -> None:
         """At once, so that no later step can lose it."""
@@ -301,6 +301,12 @@ class RbgReconciler:
             )
             self._try_again(group)
         return refused_roles, bool(refused_roles)
+
+
+def _raise_first(refusals: Sequence[ApiError]) -> None:
+    """So that the queue retries them."""
+    if refusals:
+        raise refusals[0]
 
 
 def _part(coordination: Coordination) -> str:

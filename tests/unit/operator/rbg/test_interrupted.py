@@ -268,6 +268,22 @@ async def test_a_pod_that_cannot_be_let_go_holds_up_nothing_else() -> None:
 
 
 @simulated
+async def test_a_pod_of_a_deleted_group_that_cannot_be_let_go_is_tried_again() -> None:
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2)))
+        await scene.play()
+        refusing = [True]
+        refuse(scene, "pods", "UPDATE", lambda one: bool(refusing) and lets_go(one))
+        await scene.patch(PODS, "llm-prefill-1", {"metadata": {"finalizers": [HELD]}})
+        await scene.client.delete(GROUPS, "llm", NS)
+        await scene.settle(10)
+        assert scene.get(PODS, "llm-prefill-1")["metadata"]["finalizers"] == [HELD]
+        refusing.clear()
+        await scene.settle(60)
+        assert not scene.get(PODS, "llm-prefill-1")["metadata"].get("finalizers")
+
+
+@simulated
 async def test_an_adapter_that_may_not_be_written_holds_up_nothing_else() -> None:
     async with grouping() as scene:
         await scene.make(group("llm", role("prefill", 2), role("decode", 1)))

@@ -7,7 +7,7 @@
   back so is in the count of the next one.
 - Events are best effort: they never hold up work, and one that cannot be written is dropped.
 - A `transition` is the exception: it is never held back, combined or dropped, and a write that
-  fails is tried again.
+  fails is tried again. Only if `WAITING` of them cannot be written, the oldest goes.
 These are the rules and the figures of client-go, except that it has no transitions, forgets what it
 holds back, and counts the burst by object: there, what is said often uses up the events of what is
 said once.
@@ -144,7 +144,7 @@ class EventRecorder:
                 occurrence = await self._waiting.get()
                 try:
                     if not await self._try(occurrence):
-                        self._unwritten.append(occurrence)
+                        self._keep(occurrence)
                 finally:
                     self._waiting.task_done()
                 if self._unwritten and (again is None or again.done()):
@@ -165,14 +165,22 @@ class EventRecorder:
         return True
 
     async def _write_again(self) -> None:
-        """First to last, apart from the others: what waits here holds up none of them."""
+        """Apart from the others: what waits here, such as for a quota of one namespace, holds up
+        none of them."""
         failures = 0
         while self._unwritten:
             failures += 1
             await asyncio.sleep(_AGAIN.delay(failures, self._rng))
-            while self._unwritten and await self._try(self._unwritten[0]):
-                self._unwritten.popleft()
-                failures = 0
+            for _ in range(len(self._unwritten)):
+                occurrence = self._unwritten.popleft()
+                if not await self._try(occurrence):
+                    self._keep(occurrence)
+
+    def _keep(self, occurrence: _Occurrence) -> None:
+        if len(self._unwritten) >= WAITING:  # none can be written for very long
+            self._unwritten.popleft()
+            self.dropped += 1
+        self._unwritten.append(occurrence)
 
     async def flush(self) -> None:
         """Wait until every recorded event has been written or dropped."""

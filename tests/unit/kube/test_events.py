@@ -12,7 +12,7 @@ from intact.kube.client import Client
 from intact.kube.events import BURST, COMBINED, WAITING, EventRecorder
 from intact.kube.resources import EVENTS
 from intact.model.event import ObjectReference
-from intact.sandbox import MemoryApi, Moment, wall_clock
+from intact.sandbox import MemoryApi, Moment, Rule, wall_clock
 from tests.support.objects import CONFIGMAPS, NAMESPACES, configmap
 from tests.unit.kube.simulated import simulated
 
@@ -249,6 +249,27 @@ class TestTransitions:
             await asyncio.sleep(5)
             assert ("to state 1", 1) in await scene.summary()
             assert scene.recorder.dropped == 0
+
+    @simulated
+    async def test_one_that_is_refused_holds_up_no_other(self) -> None:
+        async with recording() as scene:
+            refusing = [True]
+
+            async def review(request: Json) -> Json:
+                of_pod = request["object"]["involvedObject"]["name"] == "p"
+                return {"allowed": not (refusing and of_pod), "status": {"code": 403}}
+
+            scene.api.admit("quota", review, [Rule(("events",), ("CREATE",))])
+            self.transition(scene, "to state 1")
+            await scene.recorder.flush()
+            scene.api.faults.fail_next(lambda request: request.method == "POST", Moment.BEFORE)
+            scene.recorder.record(OTHER, "Normal", "Changed", "to state 2", transition=True)
+            assert await scene.summary() == [], "both have to be tried again"
+            await asyncio.sleep(30)
+            assert [message for message, _ in await scene.summary()] == ["to state 2"]
+            refusing.clear()
+            await asyncio.sleep(70)
+            assert ("to state 1", 1) in await scene.summary()
 
 
 class TestFailures:

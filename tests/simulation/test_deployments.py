@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from intact.kube.client import Client
 from intact.kube.errors import NotFound, TooManyRequests, Unreachable
 from intact.kube.resources import Resource
-from intact.model.pod import Pod
+from intact.model.pod import RolePod
 from intact.model.pod_state import is_terminating
 from intact.model.status import Status
 from intact.operator.rbg.evicted_pods import EvictedPods
@@ -34,7 +34,7 @@ from tests.unit.rollout.scene import Scene, pod
 
 T = TypeVar("T")
 ROLE = "prefill"
-Pods = dict[str, Pod]
+Pods = dict[str, RolePod]
 """By UID."""
 
 
@@ -79,7 +79,7 @@ class Deployment:
         return self.course[self.seen]
 
 
-def is_ready(one: Pod) -> bool:
+def is_ready(one: RolePod) -> bool:
     return one.status.conditions[0].status == "True" and not is_terminating(one)
 
 
@@ -123,13 +123,13 @@ class World:
 
     # What is so
 
-    def put(self, one: Pod) -> None:
+    def put(self, one: RolePod) -> None:
         self.moments.append(self.pods | {one.metadata.uid: one})
 
     def drop(self, uid: str) -> None:
         self.moments.append({key: one for key, one in self.pods.items() if key != uid})
 
-    def become(self, one: Pod, *, ready: bool, going: bool = False) -> None:
+    def become(self, one: RolePod, *, ready: bool, going: bool = False) -> None:
         index = one.metadata.name.rpartition("-")[2]
         self.put(pod(ROLE, index, _revision(one), ready=ready, going=going))
 
@@ -165,7 +165,7 @@ class World:
             self.take(one)
         deployment.did = len(self.moments) - 1
 
-    def take(self, one: Pod) -> None:
+    def take(self, one: RolePod) -> None:
         alive = self.pods.get(one.metadata.uid)
         if alive is not None and not is_terminating(alive):
             self.become(alive, ready=is_ready(alive), going=True)
@@ -273,7 +273,7 @@ class World:
             found.seen = len(found.course) - 1  # the answer
 
     async def evict(
-        self, _resource: Resource[Pod], _name: str, _namespace: str, *, uid: str
+        self, _resource: Resource[RolePod], _name: str, _namespace: str, *, uid: str
     ) -> None:
         """As a client does it."""
         self.meanwhile()
@@ -316,7 +316,7 @@ class World:
         raise AssertionError("it does not end")
 
 
-def _revision(one: Pod) -> str:
+def _revision(one: RolePod) -> str:
     return one.metadata.labels[role_revision_label(ROLE)]
 
 

@@ -12,7 +12,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intact.model.pod import Pod
+from intact.model.pod import RolePod
 from intact.model.pod_state import is_terminating
 from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import HELD
@@ -31,7 +31,7 @@ class StatefulSet:
     partition: int = 0
     current: str = ""
     """The revision of pods below the partition."""
-    pods: dict[int, Pod] = field(default_factory=dict)
+    pods: dict[int, RolePod] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.current = self.template
@@ -73,14 +73,14 @@ class StatefulSet:
         ):
             self.current = self.template
 
-    def revision(self, one: Pod) -> str:
+    def revision(self, one: RolePod) -> str:
         [found] = [
             value for key, value in one.metadata.labels.items() if "role-revision-hash" in key
         ]
         return found
 
     @staticmethod
-    def is_ready(one: Pod) -> bool:
+    def is_ready(one: RolePod) -> bool:
         return one.status.conditions[0].status == "True" and not is_terminating(one)
 
     def evict(self, ordinal: int, *, held: bool) -> None:
@@ -108,13 +108,13 @@ class StatefulSet:
         )
 
 
-def _changed(one: Pod, *, going: bool, held: bool) -> Pod:
+def _changed(one: RolePod, *, going: bool, held: bool) -> RolePod:
     meta = msgspec.structs.replace(
         one.metadata,
         deletion_timestamp="2026-01-01T00:00:00Z" if going else None,
         finalizers=[HELD] if held else [],
     )
-    changed: Pod = msgspec.structs.replace(one, metadata=meta)
+    changed: RolePod = msgspec.structs.replace(one, metadata=meta)
     return changed
 
 

@@ -2,23 +2,30 @@
 
 - The same event again (object, type, reason, message) raises the count of the one that is there.
 - More than `SIMILAR` events that differ only in their message become one, in ten minutes.
-- One object gets a burst of `BURST` events, then one every five minutes. What is held back so is
-  in the count of the next one.
+- Events of a `series` are one event, which has the last message and the count of all.
+- Each reason of an object gets a burst of `BURST` events, then one every five minutes. What is held
+  back so is in the count of the next one.
 - Events are best effort: they never hold up work, and one that cannot be written is dropped.
-These are the rules and the figures of client-go, except that it forgets what it holds back.
+- A `transition` is the exception: it is never held back, combined or dropped, and a write that
+  fails is tried again. Only if `WAITING` of them cannot be written, the oldest goes.
+These are the rules and the figures of client-go, except that it has no transitions, forgets what it
+holds back, and counts the burst by object: there, what is said often uses up the events of what is
+said once.
 """
 
 import asyncio
 import logging
-from collections import OrderedDict
+import random
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import Forbidden, KubeError, NotFound
+from intact.kube.errors import BadRequest, Forbidden, Invalid, KubeError, NotFound
 from intact.kube.resources import EVENTS, Resource
+from intact.kube.retry import Backoff
 from intact.model.event import Event, EventSource, ObjectReference
 from intact.model.meta import ObjectMeta
 from intact.model.pod import PodMeta
@@ -33,6 +40,10 @@ REFILL = 300.0
 REMEMBERED = 4096
 WAITING = 1000
 COMBINED = "(combined from similar events): "
+_SERIES = "\0"
+_AGAIN = Backoff(first=1.0, most=60.0)
+_FOR_GOOD = (BadRequest, Invalid)
+"""The API server will not take such an event later either."""
 
 EventType = Literal["Normal", "Warning"]
 V = TypeVar("V")
@@ -76,6 +87,8 @@ class _Occurrence:
     message: str
     at: datetime
     times: int
+    series: str | None
+    transition: bool
 
 
 class EventRecorder:
@@ -86,14 +99,17 @@ class EventRecorder:
         instance: str,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        rng: random.Random | None = None,
     ) -> None:
         self.dropped = 0
+        self._rng = rng or random.Random()
         self._client = client
         self._component = component
         self._instance = instance
         self._now = now
         self._number = 0
-        self._waiting: asyncio.Queue[_Occurrence] = asyncio.Queue(WAITING)
+        self._waiting: asyncio.Queue[_Occurrence] = asyncio.Queue()
+        self._unwritten: deque[_Occurrence] = deque()
         self._written: _Remembered[_Written] = _Remembered()
         self._similar: _Remembered[_Similar] = _Remembered()
         self._tokens: _Remembered[_Tokens] = _Remembered()
@@ -107,26 +123,64 @@ class EventRecorder:
         message: str,
         *,
         times: int = 1,
+        series: str | None = None,
+        transition: bool = False,
     ) -> None:
-        """Returns at once; `run` writes it. `times` is how often it happened."""
-        occurrence = _Occurrence(regarding, type, reason, message, self._now(), times)
-        try:
-            self._waiting.put_nowait(occurrence)
-        except asyncio.QueueFull:
+        """Returns at once; `run` writes it. `times` is how often it happened. With a `series`, it
+        is counted with the others of its reason and series, whatever their messages are."""
+        if not transition and self._waiting.qsize() >= WAITING:
             self.dropped += 1
+            return
+        now = self._now()
+        self._waiting.put_nowait(
+            _Occurrence(regarding, type, reason, message, now, times, series, transition)
+        )
 
     async def run(self) -> None:
         """Writes what was recorded, until cancelled."""
-        while True:
-            occurrence = await self._waiting.get()
-            try:
-                await self._emit(occurrence)
-            except KubeError as error:
-                self.dropped += 1
-                level = logging.DEBUG if _of_ended_namespace(error) else logging.WARNING
-                log.log(level, "event %s was not written: %s", occurrence.reason, error)
-            finally:
-                self._waiting.task_done()
+        async with asyncio.TaskGroup() as group:
+            again: asyncio.Task[None] | None = None
+            while True:
+                occurrence = await self._waiting.get()
+                try:
+                    if not await self._try(occurrence):
+                        self._keep(occurrence)
+                finally:
+                    self._waiting.task_done()
+                if self._unwritten and (again is None or again.done()):
+                    again = group.create_task(self._write_again())
+
+    async def _try(self, occurrence: _Occurrence) -> bool:
+        """False if it has to be tried again."""
+        try:
+            await self._emit(occurrence)
+        except KubeError as error:
+            ended = _of_ended_namespace(error)
+            again = occurrence.transition and not ended and not isinstance(error, _FOR_GOOD)
+            self.dropped += not again
+            level = logging.DEBUG if ended else logging.WARNING
+            outlook = "; retrying with backoff" if again else ""
+            log.log(level, "event %s was not written: %s%s", occurrence.reason, error, outlook)
+            return not again
+        return True
+
+    async def _write_again(self) -> None:
+        """Apart from the others: what waits here, such as for a quota of one namespace, holds up
+        none of them."""
+        failures = 0
+        while self._unwritten:
+            failures += 1
+            await asyncio.sleep(_AGAIN.delay(failures, self._rng))
+            for _ in range(len(self._unwritten)):
+                occurrence = self._unwritten.popleft()
+                if not await self._try(occurrence):
+                    self._keep(occurrence)
+
+    def _keep(self, occurrence: _Occurrence) -> None:
+        if len(self._unwritten) >= WAITING:  # none can be written for very long
+            self._unwritten.popleft()
+            self.dropped += 1
+        self._unwritten.append(occurrence)
 
     async def flush(self) -> None:
         """Wait until every recorded event has been written or dropped."""
@@ -137,7 +191,7 @@ class EventRecorder:
         message = self._aggregate(occurrence, moment)
         key = _key(occurrence, message)
         times = self._held.pop(key, 0) + occurrence.times
-        if not self._allowed(occurrence, moment):
+        if not occurrence.transition and not self._allowed(occurrence, moment):
             self.dropped += 1
             self._held[key] = times
             return
@@ -147,6 +201,10 @@ class EventRecorder:
 
     def _aggregate(self, occurrence: _Occurrence, moment: float) -> str:
         """The message under which it is counted."""
+        if occurrence.series is not None:
+            return f"{_SERIES}{occurrence.series}"
+        if occurrence.transition:
+            return occurrence.message
         key = _key(occurrence, "")
         similar = self._similar.get(key)
         if similar is None or moment - similar.since > SIMILAR_WINDOW:
@@ -157,8 +215,7 @@ class EventRecorder:
         return COMBINED
 
     def _allowed(self, occurrence: _Occurrence, moment: float) -> bool:
-        regarding = occurrence.regarding
-        key = (regarding.kind, regarding.namespace, regarding.name, regarding.uid)
+        key = _key(occurrence, "")
         tokens = self._tokens.get(key)
         if tokens is None:
             tokens = self._tokens[key] = _Tokens(BURST, moment)

@@ -122,3 +122,44 @@ class ResizablePod(View):
     """A pod as a resize request sees it. Stores do not keep resources."""
 
     spec: ResizableSpec = ResizableSpec()
+
+
+class WaitingState(View):
+    reason: str = ""
+
+
+class TerminatedState(View):
+    reason: str = ""
+    exit_code: int = 0
+
+
+class ContainerState(View):
+    waiting: WaitingState | None = None
+    terminated: TerminatedState | None = None
+
+
+_RUNNING = ContainerState()
+
+
+class RolePodCondition(PodCondition):
+    message: str = ""
+
+
+class RoleContainerStatus(ContainerStatus):
+    state: ContainerState = _RUNNING
+    last_state: ContainerState = _RUNNING
+
+
+class RolePodStatus(PodStatus):
+    reason: str = ""
+    # Views are frozen, so lists of a narrower type do no harm.
+    conditions: list[RolePodCondition] = []  # type: ignore[assignment]
+    container_statuses: list[RoleContainerStatus] = []  # type: ignore[assignment]
+    init_container_statuses: list[RoleContainerStatus] = []  # type: ignore[assignment]
+
+
+class RolePod(Pod):
+    """A pod of a RoleBasedGroup: with what tells why it is not ready. Stores of budgets do without
+    it."""
+
+    status: RolePodStatus = RolePodStatus()

@@ -191,12 +191,16 @@ class RoleProgress(View):
     updated: int = 0
     ready: int = 0
     """Of the updated ones."""
+    most_ready: int = 0
+    """The most that were ready at once, of this revision: more than that is progress."""
     allowed: int = 0
     """How many may run the new revision now."""
     partition: int = 0
     """How many stay old."""
     waiting_for: str = ""
     since: str | None = None
+    idle_seconds: int = 0
+    """Of a role that is at rest or waits: how long it had made no progress before."""
 
 
 class BatchProgress(View):

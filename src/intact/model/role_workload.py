@@ -74,10 +74,17 @@ class RoleWorkloadStatus(View):
     @property
     def short(self) -> int | None:
         """The pods of a Deployment that cannot create more; None if it can."""
-        failing = any(
-            one.type == "ReplicaFailure" and one.status == "True" for one in self.conditions
-        )
-        return self.replicas if failing else None
+        return self.replicas if self._failing() else None
+
+    @property
+    def failure(self) -> str:
+        """Why a Deployment cannot create pods; empty if it can."""
+        return "; ".join(f"{one.reason}: {one.message}" for one in self._failing())
+
+    def _failing(self) -> list[Condition]:
+        return [
+            one for one in self.conditions if (one.type, one.status) == ("ReplicaFailure", "True")
+        ]
 
 
 class RoleWorkload(View):

@@ -180,6 +180,7 @@ def order(
     serving = change.serving_old + change.ready
     spare = serving - facts.desired + most_unavailable(ratio, facts.desired)
     down = _Down([], [], [], 0)
+    waits: list[str] = []
     for one in change.old:
         stays = min(one.live.replicas, keep)
         keep -= stays
@@ -190,6 +191,7 @@ def order(
         down.evict += lowered.evict
         down.settled += lowered.settled
         down.taken += lowered.taken
+        waits = lowered.waits
     down.evict += [  # again: the first answer may have been lost
         Eviction(pod, facts.role.name, one.uid)
         for one in change.pair.facts.workloads
@@ -202,7 +204,7 @@ def order(
     if not ahead:
         start = min(start, max(change.started, facts.desired - kept - down.taken))
     new = _of_new(group, change, start, ratio)
-    return Orders([new, *down.workloads], down.evict, down.settled)
+    return Orders([new, *down.workloads], down.evict, down.settled, "; ".join(waits))
 
 
 @dataclass(slots=True)

@@ -124,6 +124,8 @@ class Orders:
     evict: Sequence[Eviction] = ()
     settled: Sequence[str] = ()
     """UIDs of Deployments whose evicted pods these orders account for."""
+    waits_for: str = ""
+    """What holds up an old Deployment, in words."""
 
 
 def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
@@ -186,6 +188,7 @@ def order(
         [of_new(group, pair, start), *lowered.workloads],
         [*evictions, *lowered.evict],
         [*settled, *lowered.settled],
+        "; ".join(lowered.waits),
     )
 
 
@@ -196,6 +199,8 @@ class Lowered:
     workloads: list[WorkloadOrder]
     evict: list[Eviction]
     settled: list[str]
+    waits: list[str]
+    """What they wait for, in words."""
     taken: int
     """Replicas that they hold, or will hold."""
 
@@ -205,7 +210,7 @@ def lower(
 ) -> Lowered:
     """The old Deployments, down to so many replicas in all; `spare` serving pods may go."""
     facts = pair.facts
-    found = Lowered([], [], [], 0)
+    found = Lowered([], [], [], [], 0)
     for deployment, at_least in _kept(pair, keep):
         pods = pair.pods(deployment)
         if at_least == 0 and deployment.replicas == 0 and not pods:
@@ -213,6 +218,7 @@ def lower(
         scale = max(at_least, min(deployment.replicas - len(deployment.evicted), len(pods)))
         if pair.must_wait(deployment, scale):
             scale = deployment.replicas
+            found.waits.append(_waiting(pair, deployment))
         elif deployment.evicted:
             found.settled.append(deployment.uid)
         elif len(pods) == scale and deployment.short is None:
@@ -223,6 +229,13 @@ def lower(
         # A pod gets its batch when it is created, so one must have left before.
         found = replace(found, taken=found.taken + (max(scale, len(pods)) if in_batches else scale))
     return found
+
+
+def _waiting(pair: Pair, deployment: WorkloadFacts) -> str:
+    """What an old Deployment that must wait waits for."""
+    there, wanted = len(pair.pods(deployment)), deployment.replicas
+    work = "replace its evicted pods" if there < wanted else "delete the others"
+    return f"Deployment {deployment.name} has {there} of {wanted} pods and has yet to {work}"
 
 
 def of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:

@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from intact.model.pod import Pod
+from intact.model.pod import Pod, RolePod
 from intact.model.pod_state import is_ready, is_terminating
 from intact.model.rbg import LEADER_WORKER_SET, STATEFUL_SET, Role
 from intact.model.role_workload import RoleWorkload
@@ -34,6 +34,8 @@ class WorkloadFacts:
     """Of a Deployment that cannot create pods: how many it has, as its own controllers count. None
     if it can."""
     kind: str = STATEFUL_SET[1]
+    failure: str = ""
+    """Why it cannot create pods, in the words of its controller."""
 
 
 def workload_facts(
@@ -54,6 +56,7 @@ def workload_facts(
         evicted=evicted,
         short=status.short,
         kind=kind,
+        failure=status.failure,
     )
 
 
@@ -73,7 +76,7 @@ class RoleFacts:
     """Replicas that the role should have now."""
     revision: str
     """The hash of its present template."""
-    pods: Sequence[Pod] = ()
+    pods: Sequence[RolePod] = ()
     workloads: Sequence[WorkloadFacts] = ()
     """Those of the role's present kind that stay."""
     others: Sequence[WorkloadFacts] = ()

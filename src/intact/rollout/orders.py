@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from intact.model.amounts import check_amount, resolve
 from intact.model.pod import Pod
 from intact.model.rbg import Role, RoleProgress
 from intact.rollout.facts import RoleFacts
@@ -72,3 +73,10 @@ def own_order(group: str, facts: RoleFacts) -> WorkloadOrder:
     if names and name not in names:
         name = names[0]
     return WorkloadOrder(name, facts.role, facts.revision, facts.desired)
+
+
+def own_partition(role: Role, replicas: int) -> int:
+    """How many replicas the role's own updateStrategy keeps old."""
+    rolling = role.update_strategy.rolling_update if role.update_strategy else None
+    amount = (rolling.partition if rolling else None) or 0
+    return 0 if check_amount(amount) else min(replicas, resolve(amount, replicas))

@@ -37,6 +37,8 @@ class Rules:
     max_unavailable: Fraction | None = None
     partition: Fraction = Fraction(0)
     paused: bool = False
+    paused_by: str = "spec.paused"
+    """In words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,7 @@ def _state(
     if one.ready >= one.role.desired:
         return State.COMPLETED, "", ""
     if rules.paused:
-        return State.PAUSED, "", "; ".join(filter(None, ["spec.paused", not_ready]))
+        return State.PAUSED, "", "; ".join(filter(None, [rules.paused_by, not_ready]))
     if moves or (in_flight and one.started >= min(one.goal, allowed)):
         return going, name if in_flight else "", not_ready
     if one.started >= one.goal:

@@ -37,11 +37,12 @@ from intact.rollout.coordinations import (
 from intact.rollout.facts import RoleFacts
 from intact.rollout.names import REVISION, role_revision_label, workload_name
 from intact.rollout.orders import Eviction, RolloutStep, WorkloadOrder
-from intact.rollout.plan import Plan, PlannedRole, RolePlan, Rules
+from intact.rollout.plan import Plan, PlannedRole, RolePlan, Rules, State
 from intact.rollout.progress import DEADLINE, STALLED, events, role_progress, until_deadline
 from intact.rollout.ratios import ceil, parse
 from intact.rollout.replicas import number_in_name
 from intact.rollout.revisions import ages, completed, group_hash, templates
+from intact.rollout.unready import unready
 
 _View = statefulset.Ordinals | leaderworkerset.Places | deployment.Pair | change_of_kind.Change
 """A role, as the module of its kind sees it."""
@@ -71,28 +72,41 @@ def next_step(
     facts: Mapping[str, RoleFacts],
     history: Sequence[ControllerRevision],
     now: datetime,
+    *,
+    unstored: str = "",
 ) -> RolloutStep:
     """`facts` has all roles of the coordination, `history` the RoleBasedGroup's revisions, oldest
-    first. Raises LookupError if it needs an earlier template that no revision has."""
+    first. `unstored` says why the present templates are in none of them: then no role moves to a
+    template that it could not be brought back to later. Raises LookupError if it needs an earlier
+    template that no revision has."""
     rules, in_batches = rules_of(group, coordination), batched(group)
     facts = {name: facts[name] for name in coordination.roles}
+    if unstored and any(one.revision not in ages(history, name) for name, one in facts.items()):
+        rules = replace(rules, paused=True, paused_by=unstored)
     views = {name: view for name in facts if (view := _view(facts[name], history)) is not None}
     last = completed(history, group.status.current_revision)
+    state = group.status.coordination_named(coordination.name)
+    told: Mapping[str, RoleProgress] = state.progress if state is not None else {}
+    before = _of_these_templates(group, facts, told)
     roles = [
         replace(_planned(view, rules), stable=facts[name].revision == last.get(name))
         for name, view in views.items()
         if facts[name].workloads or facts[name].others
     ]
-    plan = plan_in_batches(roles, rules, in_batches, back=_goes_back(facts, history))
+    # Its way back ends only when all replicas are ready, not when the last younger pod is gone.
+    back = any(one.state == State.ROLLING_BACK for one in before.values())
+    plan = plan_in_batches(roles, rules, in_batches, back=back or _goes_back(facts, history))
     orders: dict[str, list[WorkloadOrder]] = {}
     evict: list[Eviction] = []
     settled: list[str] = []
+    waits: dict[str, str] = {}
     for name in coordination.roles:
         view, role_plan = views.get(name), plan.roles.get(name)
         if isinstance(view, deployment.Pair | change_of_kind.Change):
             made = _order(group, view, role_plan, rules.max_unavailable, history)
             orders[name] = made.workloads
             settled += made.settled
+            waits[name] = made.waits_for
             evict += made.evict if not rules.paused else []
         elif view is None or role_plan is None:
             orders[name] = [_first_order(group.metadata.name, facts[name])]
@@ -102,11 +116,20 @@ def next_step(
             evict += going
         else:
             orders[name] = [leaderworkerset.order(facts[name], role_plan, rules.max_unavailable)]
-    state = group.status.coordination_named(coordination.name)
-    before: Mapping[str, RoleProgress] = state.progress if state is not None else {}
     deadline = group.spec.progress_deadline_seconds or DEADLINE
-    progress = _progress(group, facts, views, plan.roles, before, deadline, now)
-    waits = [one for each in facts.values() if (one := each.until_ready()) is not None]
+    progress = {
+        name: role_progress(
+            replace(one, waits_for=_waits_for(one, facts, waits.get(name, ""))),
+            views[name].updated,
+            before.get(name),
+            deadline,
+            now,
+        )
+        for name, one in plan.roles.items()
+    }
+    was_there = all(one.most_ready >= one.desired for one in before.values()) and bool(before)
+    is_stable = all(one.revision == last.get(name) for name, one in facts.items())
+    soon = [one for each in facts.values() if (one := each.until_ready()) is not None]
     until = until_deadline(progress.values(), deadline, now)
     return RolloutStep(
         orders=orders,
@@ -114,19 +137,25 @@ def next_step(
         evict=evict,
         settled=settled,
         relabel=_labels(facts, plan),
-        events=events(coordination.name, before, progress),
-        again_in=min([*waits, *([] if until is None else [until])], default=None),
+        events=events(coordination.name, told, progress, rolls=not (was_there or is_stable)),
+        again_in=min([*soon, *([] if until is None else [until])], default=None),
         rollback_to=_rollback_to(group, progress),
         skew=plan.skew,
     )
 
 
 def next_step_of_change(
-    group: RoleBasedGroup, facts: RoleFacts, history: Sequence[ControllerRevision]
+    group: RoleBasedGroup,
+    facts: RoleFacts,
+    history: Sequence[ControllerRevision],
+    *,
+    unstored: str = "",
 ) -> RolloutStep:
     """Of a role in no coordinated rolling update that has workloads of another kind than it should
     have: its own update strategy has the limits. Raises LookupError like `next_step`."""
     rules = _own_rules(facts)
+    if unstored and facts.revision not in ages(history, facts.role.name):
+        rules = replace(rules, paused=True, paused_by=unstored)
     view = change_of_kind.change(facts, ages(history, facts.role.name))
     role = view.role(rules.max_unavailable)
     last = completed(history, group.status.current_revision).get(facts.role.name)
@@ -136,7 +165,7 @@ def next_step_of_change(
     return RolloutStep(
         orders={facts.role.name: made.workloads},
         progress={},
-        evict=made.evict,
+        evict=made.evict if not rules.paused else [],
         settled=made.settled,
         again_in=facts.until_ready(),
     )
@@ -209,22 +238,23 @@ def _first_order(group: str, facts: RoleFacts) -> WorkloadOrder:
     )
 
 
-def _progress(
-    group: RoleBasedGroup,
-    facts: Mapping[str, RoleFacts],
-    views: Mapping[str, _View],
-    plans: Mapping[str, RolePlan],
-    before: Mapping[str, RoleProgress],
-    deadline: int,
-    now: datetime,
-) -> dict[str, RoleProgress]:
+def _waits_for(plan: RolePlan, facts: Mapping[str, RoleFacts], deployment: str) -> str:
+    """With the pods that are not ready, of the role that it waits for, and why. `deployment` says
+    what its old Deployment waits for."""
+    if plan.state is State.COMPLETED:
+        return ""
+    role = facts[plan.held_by or plan.name]
+    return "; ".join(filter(None, [plan.waits_for, deployment, unready(role, role.is_ready)]))
+
+
+def _of_these_templates(
+    group: RoleBasedGroup, facts: Mapping[str, RoleFacts], progress: Mapping[str, RoleProgress]
+) -> Mapping[str, RoleProgress]:
+    """Empty if it is of others: how far those were, and how long they stood, says nothing about
+    these."""
     stored = {one.name: one.revision for one in group.status.role_statuses}
-    if any(stored.get(name, one.revision) != one.revision for name, one in facts.items()):
-        before = {}  # how long other templates stood says nothing about these
-    return {
-        name: role_progress(one, views[name].updated, before.get(name), deadline, now)
-        for name, one in plans.items()
-    }
+    same = all(stored.get(name, one.revision) == one.revision for name, one in facts.items())
+    return progress if same else {}
 
 
 def _goes_back(facts: Mapping[str, RoleFacts], history: Sequence[ControllerRevision]) -> bool:

@@ -19,16 +19,20 @@ from intact.model.rbg import (
 from intact.model.times import timestamp
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, type_of
 from intact.rollout.facts import RoleFacts
+from intact.rollout.orders import own_partition
 from intact.rollout.plan import State
 from intact.rollout.progress import PROGRESSING, STALLED, conditions, most_urgent
+from intact.rollout.unready import unready
 
 READY = "Ready"
 OURS = frozenset({READY, PROGRESSING, STALLED})
 
 
 def role_status(facts: RoleFacts, message: str) -> RoleStatus:
-    """`message` says what the role waits for; empty if it waits for nothing."""
+    """`message` says what the role waits for. If it is empty, the pods that are not ready do."""
     found = facts.replicas()
+    if not message and sum(one.ready for one in found) < facts.size:
+        message = unready(facts)
     updated = [one for one in found if one.revision == facts.revision]
     return RoleStatus(
         name=facts.role.name,
@@ -56,15 +60,19 @@ def next_status(
     revision: str,
     problems: Sequence[str],
     now: datetime,
+    *,
+    stored: bool = True,
 ) -> RbgStatus:
     """`rollouts` and `batches` have the progress of coordinations, by name. A coordination that is
-    in neither keeps the progress that is stored."""
+    in neither keeps the progress that is stored. `stored` says whether the revision is."""
     states = [
         _state(group, each, roles, rollouts, batches, now) for each in group.spec.coordination
     ]
     word = _in_a_word(states)
-    done = word in ("", State.COMPLETED) and all(
-        one.updated_ready_replicas >= one.desired for one in roles
+    done = (
+        stored
+        and word in ("", State.COMPLETED)
+        and all(one.updated_ready_replicas >= one.desired for one in roles)
     )
     desired = sum(one.desired for one in roles)
     status = RbgStatus(
@@ -76,7 +84,8 @@ def next_status(
         updated=f"{sum(one.updated_replicas for one in roles)}/{desired}",
         coordinating=word,
     )
-    wanted = [_ready(roles, problems), *_rollout(roles, conditions(rollouts))]
+    own = _own(group, roles, rollouts)
+    wanted = [_ready(roles, problems), *conditions(rollouts, own)]
     return _with_conditions(group, status, wanted, now)
 
 
@@ -107,23 +116,24 @@ def _ready(roles: Sequence[RoleStatus], problems: Sequence[str]) -> Condition:
     return Condition(type=READY, status="False", reason="RoleNotReady", message=message)
 
 
-def _rollout(roles: Sequence[RoleStatus], coordinated: list[Condition]) -> list[Condition]:
-    """The conditions of the coordinated rollouts; without any, what the workloads do by
-    themselves."""
-    found = list(coordinated)
-    given = {condition.type for condition in coordinated}
-    behind = [one for one in roles if one.updated_replicas < one.desired]
-    if PROGRESSING not in given:
-        status, reason, message = "False", "Completed", "all replicas run the present templates"
-        if behind:
-            status, reason = "True", "RollingUpdate"
-            message = "; ".join(
-                f"{one.name}: {one.updated_replicas} of {one.desired} updated" for one in behind
-            )
-        found.append(Condition(type=PROGRESSING, status=status, reason=reason, message=message))
-    if STALLED not in given:
-        found.append(Condition(type=STALLED, status="False", reason="NotStalled", message=""))
-    return found
+def _own(
+    group: RoleBasedGroup,
+    roles: Sequence[RoleStatus],
+    rollouts: Mapping[str, Mapping[str, RoleProgress]],
+) -> list[tuple[State, str]]:
+    """The states of the roles that are in no coordinated rollout."""
+    coordinated = {name for each in rollouts.values() for name in each}
+    return [_own_state(group, one) for one in roles if one.name not in coordinated and one.desired]
+
+
+def _own_state(group: RoleBasedGroup, status: RoleStatus) -> tuple[State, str]:
+    role, desired = group.spec.role(status.name), status.desired
+    if status.updated_replicas >= desired:
+        return State.COMPLETED, ""
+    kept = own_partition(role, desired) if role is not None else 0
+    if kept and status.updated_ready_replicas >= desired - kept:
+        return State.PAUSED, f"{status.name}: partition: {kept} of {desired} stay old"
+    return State.UPDATING, f"{status.name}: {status.updated_replicas} of {desired} updated"
 
 
 def _in_a_word(coordination: Sequence[CoordinationState]) -> str:
@@ -176,7 +186,7 @@ def _batch_states(
     found: dict[str, RoleProgress] = {}
     for name, ratio in ratios.items():
         old = stored.get(name)
-        same = old is not None and old.state == state and old.waiting_for == waiting
+        same = old is not None and old.state == state
         found[name] = RoleProgress(
             strategy=AFFINITY_SCHEDULING,
             state=str(state),
@@ -184,7 +194,7 @@ def _batch_states(
             updated=statuses[name].replicas,
             ready=statuses[name].ready_replicas,
             allowed=batches.started * ratio,
-            waiting_for=waiting,
+            waiting_for="; ".join(filter(None, [waiting, statuses[name].message])),
             since=old.since if old is not None and same else timestamp(now),
         )
     return found

@@ -12,7 +12,7 @@ from intact.kube.client import Client
 from intact.kube.events import BURST, COMBINED, WAITING, EventRecorder
 from intact.kube.resources import EVENTS
 from intact.model.event import ObjectReference
-from intact.sandbox import MemoryApi, Moment, wall_clock
+from intact.sandbox import MemoryApi, Moment, Rule, wall_clock
 from tests.support.objects import CONFIGMAPS, NAMESPACES, configmap
 from tests.unit.kube.simulated import simulated
 
@@ -153,40 +153,123 @@ class TestSimilar:
 
 class TestBurst:
     @simulated
-    async def test_one_object_gets_so_many_and_then_one_every_five_minutes(self) -> None:
+    async def test_a_reason_gets_so_many_and_then_one_every_five_minutes(self) -> None:
         async with recording() as scene:
-            for number in range(BURST + 5):
-                scene.record(f"Reason{number}", "text")
-            assert len(await scene.written()) == BURST
+            for _ in range(BURST + 5):
+                scene.record("Waits", "text")
+            assert await scene.summary() == [("text", BURST)]
             assert scene.recorder.dropped == 5
             for _ in range(3):
                 await asyncio.sleep(300)
-                for number in range(2):
-                    scene.record(f"More{number}", "text")
+                for _ in range(2):
+                    scene.record("Waits", "text")
                 await scene.recorder.flush()
             assert scene.recorder.dropped == 5 + 3
-            assert [event["count"] for event in await scene.written()][-1] == 3
+            assert await scene.summary() == [("text", BURST + 5 + 5)]
 
     @simulated
     async def test_what_is_held_back_is_in_the_count_of_the_next(self) -> None:
         async with recording() as scene:
-            for number in range(BURST):
-                scene.record(f"Reason{number}", "text")
+            for _ in range(BURST):
+                scene.record("Waits", "text")
             for times in (1, 5):
-                scene.recorder.record(POD, "Normal", "Reason0", "text", times=times)
+                scene.recorder.record(POD, "Normal", "Waits", "text", times=times)
             await scene.recorder.flush()
             await asyncio.sleep(300)
-            scene.recorder.record(POD, "Normal", "Reason0", "text", times=10)
-            [event] = [one for one in await scene.written() if one["reason"] == "Reason0"]
-            assert event["count"] == 1 + 1 + 5 + 10
+            scene.recorder.record(POD, "Normal", "Waits", "text", times=10)
+            assert await scene.summary() == [("text", BURST + 1 + 5 + 10)]
+
+    @pytest.mark.parametrize(
+        ("reason", "regarding"), [("Waits", OTHER), ("Denied", POD)], ids=["object", "reason"]
+    )
+    @simulated
+    async def test_another_one_is_not_held_up(
+        self, reason: str, regarding: ObjectReference
+    ) -> None:
+        async with recording() as scene:
+            for _ in range(BURST + 5):
+                scene.record("Waits", "text")
+            scene.record(reason, "of the other", regarding)
+            assert ("of the other", 1) in await scene.summary()
+
+
+class TestSeries:
+    @simulated
+    async def test_it_is_one_event_with_the_last_message(self) -> None:
+        async with recording() as scene:
+            for number in range(13):
+                scene.recorder.record(POD, "Normal", "Flaps", f"{number} ready", series="")
+            assert await scene.summary() == [("12 ready", 13)]
 
     @simulated
-    async def test_another_object_is_not_held_up(self) -> None:
+    async def test_each_series_is_an_event_of_its_own(self) -> None:
         async with recording() as scene:
-            for number in range(BURST + 5):
-                scene.record(f"Reason{number}", "text")
-            scene.record("Reason", "of the other", OTHER)
-            assert ("of the other", 1) in await scene.summary()
+            for number in range(3):
+                for role in ("prefill", "decode"):
+                    message = f"{role}: {number} ready"
+                    scene.recorder.record(POD, "Normal", "Flaps", message, series=role)
+            assert sorted(await scene.summary()) == [
+                ("decode: 2 ready", 3),
+                ("prefill: 2 ready", 3),
+            ]
+
+
+class TestTransitions:
+    def transition(self, scene: Scene, message: str) -> None:
+        scene.recorder.record(POD, "Normal", "Changed", message, transition=True)
+
+    @simulated
+    async def test_every_one_is_written_as_itself(self) -> None:
+        async with recording() as scene:
+            expected = [(f"to state {number}", 1) for number in range(3 * BURST)]
+            for message, _ in expected:
+                self.transition(scene, message)
+            assert sorted(await scene.summary()) == sorted(expected)
+            assert scene.recorder.dropped == 0
+
+    @simulated
+    async def test_a_full_queue_takes_it(self) -> None:
+        scene = Scene()
+        for number in range(WAITING + 3):
+            scene.record(f"Reason{number}", "text")
+        self.transition(scene, "to the last state")
+        running = asyncio.create_task(scene.recorder.run())
+        assert ("to the last state", 1) in await scene.summary()
+        assert scene.recorder.dropped == 3
+        running.cancel()
+        await asyncio.wait({running})
+
+    @simulated
+    async def test_one_that_could_not_be_written_is_tried_again_and_holds_up_no_other(self) -> None:
+        async with recording() as scene:
+            scene.api.faults.fail_next(lambda request: request.method == "POST", Moment.BEFORE)
+            self.transition(scene, "to state 1")
+            scene.record("Waits", "for a pod")
+            assert await scene.summary() == [("for a pod", 1)]
+            await asyncio.sleep(5)
+            assert ("to state 1", 1) in await scene.summary()
+            assert scene.recorder.dropped == 0
+
+    @simulated
+    async def test_one_that_is_refused_holds_up_no_other(self) -> None:
+        async with recording() as scene:
+            refusing = [True]
+
+            async def review(request: Json) -> Json:
+                of_pod = request["object"]["involvedObject"]["name"] == "p"
+                return {"allowed": not (refusing and of_pod), "status": {"code": 403}}
+
+            scene.api.admit("quota", review, [Rule(("events",), ("CREATE",))])
+            self.transition(scene, "to state 1")
+            await scene.recorder.flush()
+            scene.api.faults.fail_next(lambda request: request.method == "POST", Moment.BEFORE)
+            scene.recorder.record(OTHER, "Normal", "Changed", "to state 2", transition=True)
+            assert await scene.summary() == [], "both have to be tried again"
+            await asyncio.sleep(30)
+            assert [message for message, _ in await scene.summary()] == ["to state 2"]
+            refusing.clear()
+            await asyncio.sleep(70)
+            assert ("to state 1", 1) in await scene.summary()
 
 
 class TestFailures:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from intact.model.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus
+from intact.model.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, RolePod
 
 
 def test_a_pod_is_read_in_part() -> None:
@@ -64,3 +64,31 @@ def test_init_containers_are_containers_too() -> None:
         init_container_statuses=[ContainerStatus(name="init")],
     )
     assert [one.name for one in status.all_container_statuses()] == ["main", "init"]
+
+
+def test_a_pod_of_a_role_has_what_tells_why_a_pod_is_not_ready() -> None:
+    body = {
+        "metadata": {"name": "p", "namespace": "ns"},
+        "status": {
+            "phase": "Failed",
+            "reason": "Evicted",
+            "conditions": [{"type": "PodScheduled", "status": "False", "message": "no room"}],
+            "containerStatuses": [
+                {
+                    "name": "engine",
+                    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "..."}},
+                    "lastState": {"terminated": {"reason": "Error", "exitCode": 3}},
+                },
+                {"name": "proxy", "ready": True, "state": {"running": {"startedAt": "x"}}},
+            ],
+        },
+    }
+    status = msgspec.convert(body, RolePod).status
+    assert status.reason == "Evicted"
+    assert status.conditions[0].message == "no room"
+    engine, proxy = status.container_statuses
+    assert engine.state.waiting is not None
+    assert engine.state.waiting.reason == "CrashLoopBackOff"
+    assert engine.last_state.terminated is not None
+    assert engine.last_state.terminated.exit_code == 3
+    assert (proxy.ready, proxy.state.waiting, proxy.state.terminated) == (True, None, None)

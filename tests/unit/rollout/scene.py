@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from intact.model.meta import ObjectMeta, OwnerReference
-from intact.model.pod import Pod, PodCondition, PodMeta, PodStatus
+from intact.model.pod import PodMeta, RolePod, RolePodCondition, RolePodStatus
 from intact.model.rbg import CoordinationState, RbgStatus, Role, RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
 from intact.rollout.facts import RoleFacts, WorkloadFacts
@@ -29,12 +29,12 @@ def pod(
     going: bool = False,
     held: bool = False,
     labels: dict[str, str] | None = None,
-) -> Pod:
+) -> RolePod:
     name = f"llm-{role_name}-{index}"
     reference = OwnerReference(
         api_version="apps/v1", kind="StatefulSet", name="x", uid=f"{role_name}-uid", controller=True
     )
-    return Pod(
+    return RolePod(
         metadata=PodMeta(
             name=name,
             namespace="default",
@@ -44,9 +44,9 @@ def pod(
             finalizers=[HELD] if held else [],
             owner_references=[reference],
         ),
-        status=PodStatus(
+        status=RolePodStatus(
             phase="Running",
-            conditions=[PodCondition(type="Ready", status="True" if ready else "False")],
+            conditions=[RolePodCondition(type="Ready", status="True" if ready else "False")],
         ),
     )
 
@@ -103,7 +103,7 @@ class Scene:
             for number, image in enumerate(self.images, 1)
         ]
 
-    def put(self, name: str, *pods: Pod) -> None:
+    def put(self, name: str, *pods: RolePod) -> None:
         """In place of those of the same name."""
         names = {one.metadata.name for one in pods}
         others = [one for one in self.facts[name].pods if one.metadata.name not in names]

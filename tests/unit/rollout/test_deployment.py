@@ -76,6 +76,27 @@ def test_what_was_evicted_does_not_count_and_is_asked_for_until_it_is_seen_to_go
 
 
 @pytest.mark.parametrize(
+    ("there", "text"),
+    [
+        ((), "Deployment llm-prefill has 8 of 10 pods and has yet to replace its evicted pods"),
+        (("a", "b"), ""),
+        (
+            ("a", "b", "c"),
+            "Deployment llm-prefill has 11 of 10 pods and has yet to delete the others",
+        ),
+    ],
+    ids=["fewer", "as many again", "more"],
+)
+def test_a_deployment_that_must_wait_says_for_what(there: tuple[str, ...], text: str) -> None:
+    scene = Scene(deployment=True)
+    deployments(scene, 10, 0, evicted=uids(scene, 0, 1))
+    replaced(scene, *there)
+    waiting = scene.step().progress["prefill"].waiting_for
+    assert text in waiting
+    assert ("Deployment" in waiting) is bool(text)
+
+
+@pytest.mark.parametrize(
     ("there", "scale", "settled"),
     [((), 10, []), (("a",), 10, []), (("a", "b"), 8, ["a"])],
     ids=["none is replaced", "one is replaced", "both are replaced"],

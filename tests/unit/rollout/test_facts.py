@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from intact.model.meta import ObjectMeta
-from intact.model.pod import Pod, PodCondition, PodStatus
+from intact.model.pod import RolePod, RolePodCondition, RolePodStatus
 from intact.model.rbg import Role
 from intact.model.role_workload import RoleWorkload
 from intact.rollout.facts import RoleFacts, workload_facts
@@ -66,9 +66,11 @@ def test_others_can_be_spared_once_the_kept_workload_serves_with_the_new_revisio
 
 
 def test_min_ready_seconds_are_waited_for() -> None:
-    since = PodCondition(type="Ready", status="True", last_transition_time="2025-12-31T23:59:50Z")
-    young: Pod = msgspec.structs.replace(
-        pod("prefill", 0, "new"), status=PodStatus(phase="Running", conditions=[since])
+    since = RolePodCondition(
+        type="Ready", status="True", last_transition_time="2025-12-31T23:59:50Z"
+    )
+    young: RolePod = msgspec.structs.replace(
+        pod("prefill", 0, "new"), status=RolePodStatus(phase="Running", conditions=[since])
     )
     facts = replace(prefill(), pods=[young], now=NOW)
     assert facts.is_ready(young)

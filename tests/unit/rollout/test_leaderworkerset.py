@@ -6,7 +6,7 @@ from fractions import Fraction
 import msgspec
 import pytest
 
-from intact.model.pod import Pod
+from intact.model.pod import RolePod
 from intact.model.rbg import Role
 from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.leaderworkerset import order, places
@@ -21,7 +21,7 @@ ROLE = msgspec.convert(
 )
 
 
-def replica(index: int, revision: str, *, ready: int = SIZE) -> list[Pod]:
+def replica(index: int, revision: str, *, ready: int = SIZE) -> list[RolePod]:
     """A leader and a worker, so many of them ready."""
     labels = {GROUP_INDEX: str(index)}
     return [
@@ -30,7 +30,7 @@ def replica(index: int, revision: str, *, ready: int = SIZE) -> list[Pod]:
     ]
 
 
-def facts(*replicas: list[Pod], partition: int = 4, revision: str = "new") -> RoleFacts:
+def facts(*replicas: list[RolePod], partition: int = 4, revision: str = "new") -> RoleFacts:
     live = WorkloadFacts("llm-decode", "uid", 4, revision, partition)
     return RoleFacts(ROLE, 4, "new", [one for each in replicas for one in each], [live])
 

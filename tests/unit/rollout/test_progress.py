@@ -1,9 +1,11 @@
 """How far a coordinated rollout is, in states, conditions and events."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from intact.model.meta import Condition
 from intact.model.rbg import RoleProgress
 from intact.rollout.plan import RolePlan, State
 from intact.rollout.progress import (
@@ -60,6 +62,54 @@ def test_the_clock_starts_again_with_every_progress() -> None:
     assert (found.state, found.since) == ("Updating", "2026-01-01T00:01:30Z")
 
 
+@pytest.mark.parametrize(
+    "course",
+    [
+        pytest.param([(State.UPDATING, 1), (State.UPDATING, 2)], id="while it moves"),
+        pytest.param([(State.UPDATING, 1), (State.PAUSED, 2)], id="a canary at its partition"),
+        pytest.param([(State.UPDATING, 3), (State.COMPLETED, 4)], id="after it was completed"),
+        pytest.param([(State.UPDATING, 1), (State.WAITING, 2)], id="in turn with another role"),
+    ],
+)
+def test_a_role_whose_replicas_come_and_go_stalls(course: list[tuple[State, int]]) -> None:
+    (_, few), (state, most) = course
+    found = role_progress(plan(state, most), 2, None, 60, NOW)
+    seconds, stalled_after = 0, None
+    while stalled_after is None and seconds < 600:
+        for each, ready in course:
+            now = NOW + timedelta(seconds=seconds)
+            found = role_progress(plan(each, ready), 2, found, 60, now)
+            if found.state == "Stalled":
+                stalled_after = seconds
+            seconds += 10
+    assert stalled_after is not None, f"it has {few} and {most} in turn, and never more"
+    assert 60 <= stalled_after <= 150
+
+
+def test_the_clock_stands_while_a_role_is_at_rest() -> None:
+    moving = role_progress(plan(), 2, None, 60, NOW)
+    paused = role_progress(plan(State.PAUSED), 2, moving, 60, NOW + timedelta(seconds=40))
+    again = role_progress(plan(), 2, paused, 60, NOW + timedelta(seconds=90))
+    assert (again.state, again.since) == ("Updating", "2026-01-01T00:00:50Z")
+    late = role_progress(plan(), 2, again, 60, NOW + timedelta(seconds=110))
+    assert late.state == "Stalled"
+
+
+def test_the_clock_starts_again_after_a_rest_of_a_whole_deadline() -> None:
+    moving = role_progress(plan(), 2, None, 60, NOW)
+    paused = role_progress(plan(State.PAUSED), 2, moving, 60, NOW + timedelta(seconds=40))
+    again = role_progress(plan(), 2, paused, 60, NOW + timedelta(seconds=100))
+    assert (again.state, again.since) == ("Updating", "2026-01-01T00:01:40Z")
+
+
+def test_a_scaled_role_makes_progress_on_its_way_up() -> None:
+    full = role_progress(plan(ready=4), 4, None, 60, NOW)
+    lowered = role_progress(replace(plan(ready=2), desired=2), 2, full, 60, NOW)
+    assert lowered.most_ready == 2
+    later = NOW + timedelta(seconds=50)
+    assert role_progress(plan(ready=3), 3, lowered, 60, later).since == "2026-01-01T00:00:50Z"
+
+
 def test_the_next_deadline() -> None:
     moving = role_progress(plan(), 2, None, 60, NOW)
     waiting = role_progress(plan(State.WAITING), 2, None, 60, NOW)
@@ -96,6 +146,24 @@ def test_an_event_tells_only_of_another_state_of_the_whole() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (State.COMPLETED, State.UPDATING, False),
+        (State.UPDATING, State.COMPLETED, False),
+        (State.ROLLING_BACK, State.COMPLETED, True),
+        (State.UPDATING, State.STALLED, True),
+        (State.STALLED, State.COMPLETED, True),
+    ],
+)
+def test_replicas_that_are_lost_after_a_rollout_are_none(
+    before: State, after: State, told: bool
+) -> None:
+    states = {"prefill": progress(before)}, {"prefill": progress(after)}
+    assert bool(events("pd", *states, rolls=False)) is told
+    assert events("pd", *states) != []
+
+
 def test_conditions_name_the_coordination_that_stalls() -> None:
     stalled = {"decode": progress(State.STALLED, 1, "decode: 1 started and not ready yet")}
     found = conditions({"a": {"prefill": progress(State.UPDATING)}, "b": stalled})
@@ -104,7 +172,23 @@ def test_conditions_name_the_coordination_that_stalls() -> None:
         ("Stalled", "True", "ProgressDeadlineExceeded"),
     ]
     assert found[1].message == "decode 1/4 Stalled (decode: 1 started and not ready yet)"
-    assert conditions({}) == []
+
+
+def test_conditions_take_in_the_roles_that_update_by_themselves() -> None:
+    done = {"pd": {"prefill": progress(State.COMPLETED, 4)}}
+    held, moving = (State.PAUSED, "router: held"), (State.UPDATING, "router: moves")
+    assert [_first(conditions(done, own)) for own in ([], [held], [moving], [held, moving])] == [
+        ("False", "Completed"),
+        ("False", "Paused"),
+        ("True", "RollingUpdate"),
+        ("True", "RollingUpdate"),
+    ]
+    assert conditions(done, [held])[0].message == "prefill 4/4 Completed; router: held"
+    assert conditions({})[0].message == "all replicas run the present templates"
+
+
+def _first(found: list[Condition]) -> tuple[str, str]:
+    return found[0].status, found[0].reason
 
 
 def test_a_refused_role_waits_for_what_refused_it() -> None:

@@ -66,7 +66,10 @@ def test_no_progress_for_the_deadline_is_a_stall_of_the_role_that_fails() -> Non
     assert step.progress["prefill"].since == "2026-01-01T00:00:00Z"
     [(kind, reason, message)] = step.events
     assert (kind, reason) == ("Warning", "RolloutStalled")
-    assert "decode 0/5 Stalled (decode: 1 started and not ready yet)" in message
+    assert (
+        "decode 0/5 Stalled (decode: 1 started and not ready yet; llm-decode-4: not ready)"
+        in message
+    )
     assert step.rollback_to == ""
 
 

@@ -47,7 +47,9 @@ def test_what_is_coming_is_reserved() -> None:
     step = scene.step()
     assert partitions(step)["prefill"] == 8
     assert evicted(step) == ["llm-decode-4"]
-    assert step.progress["prefill"].waiting_for == "prefill: 2 started and not ready yet"
+    assert step.progress["prefill"].waiting_for == (
+        "prefill: 2 started and not ready yet; llm-prefill-8, llm-prefill-9: not created yet"
+    )
 
 
 def test_a_drained_old_pod_below_the_partition_comes_back_old() -> None:

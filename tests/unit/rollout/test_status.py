@@ -91,6 +91,33 @@ def test_roles_that_update_by_themselves_are_in_progress() -> None:
     assert status.current_revision == ""
 
 
+@pytest.mark.parametrize(
+    ("partition", "updated", "ready", "expected"),
+    [
+        pytest.param(3, 1, 4, ("False", "Paused"), id="at its partition"),
+        pytest.param("75%", 1, 4, ("False", "Paused"), id="in percent"),
+        pytest.param(9, 0, 4, ("False", "Paused"), id="all are kept"),
+        pytest.param(2, 1, 4, ("True", "RollingUpdate"), id="not yet there"),
+        pytest.param(3, 1, 0, ("True", "RollingUpdate"), id="the updated one is not ready"),
+        pytest.param(3, 4, 4, ("False", "Completed"), id="all were updated before"),
+    ],
+)
+def test_a_role_at_its_own_partition_is_paused(
+    partition: int | str, updated: int, ready: int, expected: tuple[str, str]
+) -> None:
+    strategy = {"rollingUpdate": {"partition": partition}}
+    body = group("llm", role("prefill", 4, updateStrategy=strategy), role("decode", 2))
+    before = msgspec.convert(body, RoleBasedGroup)
+    status = next_status(before, roles(ready, updated), {}, {}, "llm-b", [], NOW)
+    assert conditions(status)["Progressing"][:2] == expected
+    assert conditions(status)["Stalled"][:2] == ("False", "NotStalled")
+    if expected[1] == "Paused":
+        kept = min(4, partition) if isinstance(partition, int) else 3
+        message = f"prefill: partition: {kept} of 4 stay old"
+        assert conditions(status)["Progressing"][2] == message
+        assert status.current_revision == "", "it is not completed"
+
+
 def test_a_rollout_that_has_no_step_now_keeps_its_progress() -> None:
     progress = {"prefill": {"state": "Stalled", "since": "2025-01-01T00:00:00Z"}}
     state = {"name": "pd", "type": "RollingUpdate", "progress": progress, "lastUpdateTime": "x"}

@@ -54,7 +54,9 @@ def standing(group: RoleBasedGroup) -> Standing:
         return Standing.IN_PROGRESS
     if states & {State.UPDATING, State.WAITING, State.ROLLING_BACK}:
         return Standing.IN_PROGRESS
-    if State.PAUSED in states:
+    progressing = status.condition("Progressing")
+    held_alone = progressing is not None and progressing.reason == State.PAUSED
+    if held_alone or (State.PAUSED in states and conditions.get("Progressing") != "True"):
         return Standing.PAUSED
     updated = all(one.updated_ready_replicas >= one.desired for one in status.role_statuses)
     return Standing.DONE if updated else Standing.IN_PROGRESS

@@ -47,10 +47,10 @@ class RbgController:
         self.rollouts = RolloutTimes(self.stores.groups.store, now)
         self.placement = Placement(client, self.stores)
         self.validation = RbgValidation(client)
-        self.events = EventRecorder(client, "intact", identity, now=now)
+        self.events = EventRecorder(client, "intact", identity, now=now, rng=rng)
         self.queue: Queue[Key] = Queue("rbg", rng=rng)
         self.reconciler = RbgReconciler(
-            client, self.stores, self.events, now=now, leads=leads, queue=self.queue
+            client, self.stores, self.events, now=now, leads=leads, queue=self.queue, rng=rng
         )
         self.stores.groups.store.subscribe(self._group_changed)
         for reflector in (*self.stores.always[1:], self.stores.leader_worker_sets):

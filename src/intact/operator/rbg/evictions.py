@@ -24,11 +24,9 @@ class RbgEvictions:
         self._client = client
         self._evicted = evicted
 
-    async def let_go(self, pods: Iterable[Pod]) -> None:
-        """Hold none of these pods any longer."""
-        for pod in pods:
-            if is_held(pod):
-                await self._let_go(pod)
+    async def let_go(self, pods: Iterable[Pod]) -> list[ApiError]:
+        """Hold none of these pods any longer. Returns the refusals."""
+        return await gather_refusals(self._let_go(pod) for pod in pods if is_held(pod))
 
     async def relabel(self, namespace: str, revisions: Mapping[str, str]) -> list[ApiError]:
         """Write the revision that routers read on pods, by pod name. Returns the refusals."""

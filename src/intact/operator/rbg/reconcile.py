@@ -8,7 +8,7 @@ passes frozen values from step to step, in this order:
 |---|---|---|
 | `strays` | its pods | workloads that have lost their labels get them back |
 | `scaling` | the RoleBasedGroup | replicas that each role should have |
-| `revisions` | its templates | the name of their revision |
+| `revisions` | its templates | why they could not be stored |
 | `facts` | stores, own writes, evicted pods | `RoleFacts`, `BatchProgress` |
 | `rollout.rolling_update` | facts, history | a `RolloutStep` for each coordination |
 | `apply` | facts, orders | `Applied`: facts with answers, waiting roles, problems |
@@ -18,30 +18,32 @@ passes frozen values from step to step, in this order:
 """
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+import random
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from intact.kube.client import Client
-from intact.kube.errors import Conflict
+from intact.kube.errors import ApiError, BadRequest, Conflict, Forbidden, Invalid
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue
 from intact.kube.resources import Resource
 from intact.kube.store import Key, key_of
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
-from intact.model.rbg import RoleBasedGroup, RoleProgress
-from intact.operator.rbg.apply import Applied, RbgApply
+from intact.model.rbg import Coordination, RoleBasedGroup, RoleProgress
+from intact.operator.rbg.apply import CONFIG_MAP, REFUSALS, Applied, RbgApply
 from intact.operator.rbg.batch_repair import BatchRepair
 from intact.operator.rbg.cleanup import RbgCleanup
 from intact.operator.rbg.events import RbgEvents
 from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.facts import read_facts
+from intact.operator.rbg.problems import RbgProblems
 from intact.operator.rbg.reporting import RbgReporting
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
-from intact.operator.rbg.revisions import RbgRevisions
-from intact.operator.rbg.rollback import roll_back_stalled
+from intact.operator.rbg.revisions import RbgRevisions, name_of
+from intact.operator.rbg.rollback import ROLLBACK, roll_back_stalled
 from intact.operator.rbg.scaling import RbgScaling, Scaled
 from intact.operator.rbg.server_side_apply import Applier, Owned, TooSoon
 from intact.operator.rbg.stores import RbgStores
@@ -60,7 +62,11 @@ log = logging.getLogger(__name__)
 GATHER = 0.05
 """Seconds for which events are gathered."""
 _ASK_AGAIN = 2.0
-"""Seconds until the next try, after a refusal by a budget, a policy or another owner's object."""
+"""Seconds until the next try, after a refusal by a budget. `problems` has the other refusals."""
+
+_REVISION = "/revision"
+_OTHERS = "/others"
+"""Parts of a RoleBasedGroup's problems. No role has such a name."""
 
 
 class RbgReconciler:
@@ -73,6 +79,7 @@ class RbgReconciler:
         now: Callable[[], datetime],
         leads: Callable[[], bool],
         queue: Queue[Key],
+        rng: random.Random | None = None,
     ) -> None:
         self._client = client
         self._stores = stores
@@ -87,7 +94,8 @@ class RbgReconciler:
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
         self._evictions = RbgEvictions(client, self._evicted)
-        self._apply = RbgApply(stores, self._applier, self._events)
+        self._problems = RbgProblems(self._events, rng)
+        self._apply = RbgApply(stores, self._applier, self._problems)
         self._cleanup = RbgCleanup(client, stores, self._events)
         self._batch_repair = BatchRepair(client, self._events)
         self._reporting = RbgReporting(client, stores, self._events, leads=leads)
@@ -132,13 +140,15 @@ class RbgReconciler:
             return
         group = self._stores.newest_group(key)
         if group is None or is_terminating(group):
+            self._problems.forget(key)
             # The garbage collector deletes what it owns.
-            await self._evictions.let_go(self._stores.pods_in(key))
+            _raise_first(await self._evictions.let_go(self._stores.pods_in(key)))
             return
         try:
             if errors := [*unworkable(group), *patch_errors(group)]:
-                await self._evictions.let_go(self._stores.pods_in(key))
+                refusals = await self._evictions.let_go(self._stores.pods_in(key))
                 await self._reporting.write(group, invalid(group, in_words(errors), self._now()))
+                _raise_first(refusals)
             else:
                 await self._reconcile(resolved(group))
         except Conflict:
@@ -149,12 +159,13 @@ class RbgReconciler:
             self._queue.add_after(key, _ASK_AGAIN)
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
+        self._problems.keep(group, _parts(group))
         if await self._strays.bring_back(group):
             return  # the watch brings them, and the RoleBasedGroup with them
         scaled = await self._scaling.agree(group)
         if self._was_scaled(group, scaled):
             return  # its own change brings it back
-        revision = await self._keep_revision(group)
+        unstored = await self._keep_revision(group)
         facts = read_facts(
             self._stores,
             self._applier,
@@ -163,29 +174,32 @@ class RbgReconciler:
             self._evicted.by_deployment,
             self._now(),
         )
-        steps, blocked = self._next_steps(group, facts.roles)
-        changes = self._changes(group, facts.roles, steps.values(), blocked)
+        steps, blocked = self._next_steps(group, facts.roles, unstored)
+        changes = self._changes(group, facts.roles, unstored, steps.values(), blocked)
         every = [*steps.values(), *changes]
-        self._ask_again(group, bool(blocked))
         orders = _orders(group, facts.roles, every, blocked)
         for uid in (uid for step in every for uid in step.settled):
             self._evicted.forget(uid)
         applied = await self._apply.apply(group, facts.roles, orders, blocked)
-        await self._evictions.let_go(self._free(group, applied, every))
         # A refusal holds up nothing else; the queue retries it with backoff.
         refusals = [one.error for one in scaled.values() if one.error is not None]
-        self._ask_again(group, bool(applied.problems) or applied.kind_missing)
+        refusals += await self._evictions.let_go(self._free(group, applied, every))
+        self._ask_again(group, applied.kind_missing or applied.disputed)
+        self._try_again(group)
         rollouts: dict[str, dict[str, RoleProgress]] = {}
         for name, step in steps.items():
             refused_roles, try_again = await self._follow(group, step, applied)
             refusals += await self._evictions.relabel(group.metadata.namespace, step.relabel)
-            rollouts[name] = refused(step.progress, refused_roles)
+            rollouts[name] = refused(step.progress, {**applied.waiting, **refused_roles})
             self._ask_again(group, try_again)
         for step in changes:
             refused_roles, try_again = await self._follow(group, step, applied)
-            for name, why in refused_roles.items():
-                message = f"role {name} cannot change its kind further: {why}"
-                self._events.say(group, "Warning", "ChangeOfKindRefused", message)
+            for name in step.orders:
+                if why := refused_roles.get(name):
+                    message = f"role {name} cannot change its kind further: {why}"
+                    self._problems.tell(group, _evicted(name), "ChangeOfKindRefused", message)
+                else:
+                    self._problems.solved(group, _evicted(name))
             self._ask_again(group, try_again)
         coordinated = {role for step in every for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
@@ -195,19 +209,40 @@ class RbgReconciler:
         roles = [
             role_status(one, applied.waiting.get(name, "")) for name, one in facts.roles.items()
         ]
+        problems = [*([unstored] if unstored else []), *applied.problems]
         status = next_status(
-            group, roles, rollouts, facts.batches, revision, applied.problems, self._now()
+            group,
+            roles,
+            rollouts,
+            facts.batches,
+            name_of(group),
+            problems,
+            self._now(),
+            stored=not unstored,
         )
         await self._reporting.write(group, status)
         for role, one in zip(group.spec.roles, roles, strict=True):
             await self._scaling.report(group, role, scaled[role.name], one.replicas)
-        if refusals:
-            raise refusals[0]
+        self._tell_refusals(group, refusals)
+        _raise_first(refusals)
 
     def _ask_again(self, group: RoleBasedGroup, needed: bool) -> None:
         """At once, so that no later step can lose it."""
         if needed:
             self._queue.add_after(key_of(group), _ASK_AGAIN)
+
+    def _try_again(self, group: RoleBasedGroup) -> None:
+        """What was refused, when it is due."""
+        if (left := self._problems.again_in(group)) is not None:
+            self._queue.add_after(key_of(group), max(GATHER, left))
+
+    def _tell_refusals(self, group: RoleBasedGroup, refusals: Sequence[ApiError]) -> None:
+        """Of writes that no role waits for."""
+        lasting = [one for one in refusals if isinstance(one, (BadRequest, Forbidden, Invalid))]
+        if lasting:
+            self._problems.tell(group, _OTHERS, "WriteRefused", str(lasting[0]))
+        else:
+            self._problems.solved(group, _OTHERS)
 
     def _was_scaled(self, group: RoleBasedGroup, scaled: Mapping[str, Scaled]) -> bool:
         """Whether the RoleBasedGroup itself was just written, for one of its adapters."""
@@ -220,14 +255,24 @@ class RbgReconciler:
         return False
 
     async def _keep_revision(self, group: RoleBasedGroup) -> str:
-        revision, is_new = await self._revisions.keep(group)
+        """Returns why the present templates could not be stored; empty if they are."""
+        if refused := self._problems.waiting(group, _REVISION):
+            return refused
+        name = name_of(group)
+        try:
+            is_new = await self._revisions.keep(group)
+        except REFUSALS as error:  # a quota or a policy
+            message = f"ControllerRevision {name} cannot be stored: {error}"
+            self._problems.refused(group, _REVISION, "RoleNotApplied", message)
+            return message
+        self._problems.solved(group, _REVISION)
         if is_new:
-            message = f"the templates are now revision {revision}"
+            message = f"the templates are now revision {name}"
             self._events.say(group, "Normal", "RevisionCreated", message)
-        return revision
+        return ""
 
     def _next_steps(
-        self, group: RoleBasedGroup, roles: Mapping[str, RoleFacts]
+        self, group: RoleBasedGroup, roles: Mapping[str, RoleFacts], unstored: str
     ) -> tuple[dict[str, RolloutStep], dict[str, str]]:
         """By coordination, its next step. By role, why its coordination has none: the role stays as
         it is."""
@@ -236,10 +281,11 @@ class RbgReconciler:
         history, now = self._revisions.history(group), self._now()
         for each in of_type(group.spec, ROLLING_UPDATE):
             try:
-                steps[each.name] = next_step(group, each, roles, history, now)
+                steps[each.name] = next_step(group, each, roles, history, now, unstored=unstored)
+                self._problems.solved(group, _part(each))
             except LookupError as error:
                 message = str(error.args[0])
-                self._events.say(group, "Warning", "TemplateMissing", message)
+                self._problems.refused(group, _part(each), "TemplateMissing", message)
                 blocked |= dict.fromkeys(each.roles, message)
         return steps, blocked
 
@@ -247,6 +293,7 @@ class RbgReconciler:
         self,
         group: RoleBasedGroup,
         roles: Mapping[str, RoleFacts],
+        unstored: str,
         steps: Iterable[RolloutStep],
         blocked: dict[str, str],
     ) -> list[RolloutStep]:
@@ -259,10 +306,11 @@ class RbgReconciler:
             if not facts.others or name in coordinated:
                 continue
             try:
-                found.append(next_step_of_change(group, facts, history))
+                found.append(next_step_of_change(group, facts, history, unstored=unstored))
+                self._problems.solved(group, _change(name))
             except LookupError as error:
                 blocked[name] = str(error.args[0])
-                self._events.say(group, "Warning", "TemplateMissing", blocked[name])
+                self._problems.refused(group, _change(name), "TemplateMissing", blocked[name])
         return found
 
     def _free(
@@ -289,10 +337,40 @@ class RbgReconciler:
             self._events.say(group, "Warning" if kind == "Warning" else "Normal", reason, message)
         if step.again_in is not None:
             self._queue.add_after(key_of(group), step.again_in)
-        again = bool(refused_roles)
         if step.rollback_to:
-            again |= await roll_back_stalled(self._client, self._events, group, step.rollback_to)
-        return refused_roles, again
+            await roll_back_stalled(
+                self._client, self._events, self._problems, group, step.rollback_to
+            )
+            self._try_again(group)
+        return refused_roles, bool(refused_roles)
+
+
+def _raise_first(refusals: Sequence[ApiError]) -> None:
+    """So that the queue retries them."""
+    if refusals:
+        raise refusals[0]
+
+
+def _part(coordination: Coordination) -> str:
+    """Of a RoleBasedGroup's problems. No role has such a name."""
+    return f"/coordination/{coordination.name}"
+
+
+def _parts(group: RoleBasedGroup) -> set[str]:
+    """What may have a problem."""
+    roles = [role.name for role in group.spec.roles]
+    own = {CONFIG_MAP, ROLLBACK, _REVISION, _OTHERS, *roles, *map(_part, group.spec.coordination)}
+    return own.union(map(_change, roles), map(_evicted, roles))
+
+
+def _change(role: str) -> str:
+    """Of the orders for a role that changes its kind."""
+    return f"/change/{role}"
+
+
+def _evicted(role: str) -> str:
+    """Of the evictions for a role that changes its kind."""
+    return f"/change/{role}/evictions"
 
 
 def _orders(

@@ -57,8 +57,14 @@ class RbgReporting:
 
     def _say_transition(self, group: RoleBasedGroup, condition: Condition) -> None:
         before = group.status.condition(condition.type)
+        if condition.reason == "InvalidSpec":
+            if before is None or before.message != condition.message:
+                self._events.say(group, "Warning", "InvalidSpec", condition.message, series="")
+            return
         first = before is None and condition.status == "False"
         if first or (before is not None and before.status == condition.status):
             return
+        if condition.reason == "RoleNotApplied":
+            return  # each of its problems is an event
         kind: EventType = "Normal" if condition.status == "True" else "Warning"
         self._events.say(group, kind, condition.reason, condition.message)

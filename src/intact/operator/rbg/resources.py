@@ -3,8 +3,10 @@
 from typing import Any
 
 from intact.kube.resources import SCALING_ADAPTERS, Resource
+from intact.model.pod import RolePod
 from intact.model.role_workload import ConfigMap, ControllerRevision, RoleWorkload, Service
 
+ROLE_PODS = Resource(RolePod, "", "v1", "pods", "Pod")
 STATEFUL_SETS = Resource(RoleWorkload, "apps", "v1", "statefulsets", "StatefulSet")
 DEPLOYMENTS = Resource(RoleWorkload, "apps", "v1", "deployments", "Deployment")
 LEADER_WORKER_SETS = Resource(

@@ -20,6 +20,11 @@ from intact.rollout.revisions import (
 )
 
 
+def name_of(group: RoleBasedGroup) -> str:
+    """The ControllerRevision of the present templates."""
+    return f"{group.metadata.name}-{group_hash(role_hashes(group))}"
+
+
 class RbgRevisions:
     def __init__(self, client: Client, stores: RbgStores) -> None:
         self.writes = 0
@@ -31,11 +36,10 @@ class RbgRevisions:
         found = self._stores.owned(self._stores.revisions, group)
         return sorted(found, key=lambda one: one.revision)
 
-    async def keep(self, group: RoleBasedGroup) -> tuple[str, bool]:
-        """Make the present templates the newest revision. Returns its name, and whether it is
-        new."""
+    async def keep(self, group: RoleBasedGroup) -> bool:
+        """Make the present templates the newest revision. Returns whether it is new."""
         present = group_hash(role_hashes(group))
-        name = f"{group.metadata.name}-{present}"
+        name = name_of(group)
         known = [revision_of(one) for one in self.history(group)]
         number = next_number(known, present)
         made = False
@@ -46,7 +50,7 @@ class RbgRevisions:
                 REVISIONS, {"revision": number}, name, group.metadata.namespace
             )
             self.writes += 1
-        return name, made
+        return made
 
     async def _create(self, group: RoleBasedGroup, name: str, present: str, number: int) -> bool:
         body = {

@@ -9,10 +9,13 @@ from intact.kube.errors import ApiError, Conflict
 from intact.kube.resources import RBGS, untyped
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg.events import RbgEvents
+from intact.operator.rbg.problems import RbgProblems
 from intact.operator.rbg.resources import REVISIONS
 from intact.operator.rbg.templates import resolved
 from intact.rollout.revisions import restored, template_of
 
+ROLLBACK = "/rollback"
+"""The part of a RoleBasedGroup's problems. No role has such a name."""
 _UNTYPED_RBGS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
 """So that no field of the spec is lost that the typed view does not have."""
 
@@ -50,11 +53,16 @@ async def roll_back(
 
 
 async def roll_back_stalled(
-    client: Client, events: RbgEvents, group: RoleBasedGroup, revision: str
-) -> bool:
-    """Returns whether it was refused, such as by a policy, or because the revision is gone: then it
-    has to be tried again."""
+    client: Client,
+    events: RbgEvents,
+    problems: RbgProblems,
+    group: RoleBasedGroup,
+    revision: str,
+) -> None:
+    """A refusal, such as by a policy, or because the revision is gone, is tried again later."""
     meta = group.metadata
+    if problems.waiting(group, ROLLBACK):
+        return
     try:
         done = await roll_back(
             client, meta.namespace, meta.name, revision, generation=meta.generation
@@ -63,9 +71,9 @@ async def roll_back_stalled(
         raise
     except ApiError as error:
         message = f"the rollout is stalled and cannot be rolled back to {revision}: {error}"
-        events.say(group, "Warning", "RollbackFailed", message)
-        return True
+        problems.refused(group, ROLLBACK, "RollbackFailed", message)
+        return
+    problems.solved(group, ROLLBACK)
     if done:
         message = f"the rollout is stalled: rolling back to {revision}"
         events.say(group, "Warning", "RollbackStarted", message)
-    return False

@@ -85,14 +85,13 @@ class RbgScaling:
                 return Scaled(number, None, error=error)
         asked = adapter.spec.replicas
         if own is None:
-            number = 1 if asked is None else asked
-            return Scaled(number, await self._remember(adapter, number))
+            return await self._agreed_on(adapter, 1 if asked is None else asked)
         if _wishes(adapter, own):
             # The store may lag: the wish may have been granted already, and the role edited since.
             adapter = await self._fresh(adapter)
             asked = adapter.spec.replicas
         if asked is None or not _wishes(adapter, own):
-            return Scaled(own, await self._remember(adapter, own))
+            return await self._agreed_on(adapter, own)
         refused = _refusal(group, role, asked)
         if not refused:
             try:
@@ -104,6 +103,14 @@ class RbgScaling:
                     adapter = await self._remember(adapter, asked)
                 return Scaled(asked, adapter, changed=changed)
         return Scaled(own, adapter, refused=refused)
+
+    async def _agreed_on(self, adapter: ScalingAdapter, number: int) -> Scaled:
+        try:
+            return Scaled(number, await self._remember(adapter, number))
+        except Conflict:
+            raise
+        except ApiError as error:  # another webhook: the role has its number all the same
+            return Scaled(number, adapter, error=error)
 
     async def _make(self, group: RoleBasedGroup, role: Role, number: int) -> ScalingAdapter | None:
         body = scaling_adapter(group, role, number)

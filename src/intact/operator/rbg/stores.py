@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PODS, RBGS, SCALING_ADAPTERS, Resource
+from intact.kube.resources import RBGS, SCALING_ADAPTERS, Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import ObjectMeta
-from intact.model.pod import Pod, PodMeta
+from intact.model.pod import PodMeta, RolePod
 from intact.model.pod_state import controller_uid
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
 from intact.model.role_workload import ConfigMap, ControllerRevision, RoleWorkload, Service
@@ -17,12 +17,13 @@ from intact.operator.rbg.resources import (
     CONFIG_MAPS,
     LEADER_WORKER_SETS,
     REVISIONS,
+    ROLE_PODS,
     SERVICES,
     WORKLOADS,
 )
 from intact.rollout.names import GROUP, REVISION, ROLE
 
-T = TypeVar("T", Pod, RoleWorkload, Service, ConfigMap, ControllerRevision, ScalingAdapter)
+T = TypeVar("T", RolePod, RoleWorkload, Service, ConfigMap, ControllerRevision, ScalingAdapter)
 
 
 def _group_of(obj: Any) -> list[str]:
@@ -43,7 +44,7 @@ class RbgStores:
         ) -> Reflector[T]:
             """Only objects with the label of a RoleBasedGroup: no others are read."""
             indexes = {"group": _group_of}
-            if resource is not PODS:
+            if resource is not ROLE_PODS:
                 indexes["owner"] = _owner_of
             store: Store[T] = Store(indexes)
             return Reflector(client, resource, store, labels=label, backoff=backoff, rng=rng)
@@ -51,7 +52,7 @@ class RbgStores:
         self.groups: Reflector[RoleBasedGroup] = Reflector(client, RBGS, Store(), rng=rng)
         self._written: dict[Key, RoleBasedGroup] = {}
         self.groups.store.subscribe(self._group_changed)
-        self.pods: Reflector[Pod] = follow(PODS)
+        self.pods: Reflector[RolePod] = follow(ROLE_PODS)
         # The kind may be installed after a RoleBasedGroup needs it, which should not wait for long.
         soon = Backoff(first=0.5, most=5.0)
         self.workloads: dict[str, Reflector[RoleWorkload]] = {
@@ -108,11 +109,11 @@ class RbgStores:
         """The API server's answer to a write, which the watch may not have brought yet."""
         self._written[key_of(group)] = group
 
-    def pods_in(self, key: Key) -> list[Pod]:
+    def pods_in(self, key: Key) -> list[RolePod]:
         """All pods of a RoleBasedGroup, which itself may be gone."""
         return self.pods.store.by_index("group", f"{key[0]}/{key[1]}")
 
-    def pods_of(self, group: RoleBasedGroup, role: str) -> list[Pod]:
+    def pods_of(self, group: RoleBasedGroup, role: str) -> list[RolePod]:
         found = self._of(self.pods, group)
         return [pod for pod in found if pod.metadata.labels.get(ROLE) == role]
 

@@ -18,6 +18,7 @@ def seen(
     observed: int = 1,
     waiting: str = "",
     partition: int = 0,
+    progressing: tuple[str, str] | None = None,
 ) -> RoleBasedGroup:
     body: dict[str, Any] = group(name, role("prefill", 4))
     body["metadata"] |= {
@@ -58,4 +59,8 @@ def seen(
             [{"name": "together", "progress": {"prefill": progress}}] if state else []
         ),
     }
+    if progressing:
+        status, reason = progressing
+        found = {"type": "Progressing", "status": status, "reason": reason}
+        body["status"]["conditions"].append(found)
     return msgspec.convert(body, RoleBasedGroup)

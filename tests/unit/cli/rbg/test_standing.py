@@ -17,6 +17,12 @@ from tests.unit.cli.rbg.seen import seen
         (seen(ready="False"), Standing.IN_PROGRESS),
         (seen(state="Updating"), Standing.IN_PROGRESS),
         (seen(state="Paused", updated=2), Standing.PAUSED),
+        (seen(updated=2, progressing=("False", "Paused")), Standing.PAUSED),
+        (seen(updated=2, progressing=("True", "RollingUpdate")), Standing.IN_PROGRESS),
+        (
+            seen(updated=2, state="Paused", progressing=("True", "RollingUpdate")),
+            Standing.IN_PROGRESS,
+        ),
         (seen(ready="False", stalled="True"), Standing.STALLED),
         (seen(ready="False", stalled="True", observed=0), Standing.IN_PROGRESS),
     ],

@@ -132,6 +132,11 @@ class Scene:
         listed = await self.client.list(EVENTS, NS)
         return [one["message"] for one in listed.items if one["reason"] == reason]
 
+    async def count(self, reason: str) -> int:
+        """How often it was told, by the counts of its events."""
+        listed = await self.client.list(EVENTS, NS)
+        return sum(one["count"] for one in listed.items if one["reason"] == reason)
+
     # What the workloads' controllers and the kubelets do
 
     async def play(self, resource: Resource[Any] = STATEFUL_SETS, *, ready: bool = True) -> None:

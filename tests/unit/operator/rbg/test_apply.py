@@ -62,7 +62,7 @@ async def test_a_role_waits_for_its_kind_and_holds_up_no_other() -> None:
         scene.serve_sets()
         await scene.settle(10)
         assert scene.names(SETS) == ["llm-decode"]
-        assert scene.status.role_statuses[0].message == ""
+        assert scene.status.role_statuses[0].message == "1 of 1 replicas: not created yet"
 
 
 TAKEN: list[tuple[Resource[Any], str]] = [

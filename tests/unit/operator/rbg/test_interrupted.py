@@ -22,7 +22,7 @@ from tests.support.rbg_waiting import (
 )
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
-from tests.unit.operator.rbg.scene import Scene, grouping, of_groups
+from tests.unit.operator.rbg.scene import Scene, grouping, of_groups, replaced
 
 
 def image(value: str, *roles: int) -> list[Json]:
@@ -172,6 +172,11 @@ def refuse(
     scene.api.admit("policy", review, [Rule((resource,), (operation,))])
 
 
+def lets_go(request: Json) -> bool:
+    before, after = (request[one]["metadata"] for one in ("oldObject", "object"))
+    return HELD in before.get("finalizers", ()) and HELD not in after.get("finalizers", ())
+
+
 def labels_differ(request: Json) -> bool:
     old, new = (request[one]["metadata"]["labels"].get(REVISION) for one in ("oldObject", "object"))
     return bool(old != new)
@@ -208,6 +213,89 @@ async def test_history_that_may_not_be_deleted_holds_up_nothing_else() -> None:
             "containers"
         ]
         assert containers[0]["image"] == f"engine:1.{HISTORY + 1}"
+
+
+@simulated
+async def test_a_revision_that_is_refused_holds_only_the_rollout_that_needs_it() -> None:
+    async with grouping() as scene:
+        rules = rolling("prefill", "decode", maxUnavailableRatio="50%")
+        roles = [role("router", 1), role("prefill", 2), role("decode", 2)]
+        await scene.make(group("llm", *roles, coordination=[rules]))
+        await scene.play()
+        first = scene.status.current_revision
+        refuse(scene, REVISIONS.plural, "CREATE")
+        await scene.change(*image("engine:2", 0, 1), replaced("/spec/roles/2/replicas", 3))
+        await scene.play()
+        await scene.settle(60)
+        name = scene.status.update_revision
+        status, reason, message = scene.condition("Ready")
+        assert (status, reason) == ("False", "RoleNotApplied")
+        assert message.startswith(f"ControllerRevision {name} cannot be stored: ")
+        assert "so says a policy" in message
+        progress = scene.status.coordination_state[0].progress["prefill"]
+        assert progress.state == "Paused"
+        assert progress.waiting_for.startswith(f"ControllerRevision {name} cannot be stored: ")
+        assert progress.updated == 0, "a template that it could not be brought back to"
+        router = scene.get(STATEFUL_SETS, "llm-router")["spec"]["template"]["spec"]["containers"]
+        assert router[0]["image"] == "engine:2", "a role that updates by itself goes on"
+        assert scene.get(STATEFUL_SETS, "llm-decode")["spec"]["replicas"] == 3
+        assert scene.status.current_revision == first
+        assert await scene.count("RoleNotApplied") == 1
+
+
+@simulated
+async def test_a_new_group_starts_without_its_revision() -> None:
+    async with grouping() as scene:
+        refuse(scene, REVISIONS.plural, "CREATE")
+        await scene.make(coordinated())
+        await scene.play()
+        assert scene.status.ready == "6/6"
+        assert scene.condition("Ready")[1] == "RoleNotApplied"
+        assert scene.status.current_revision == ""
+
+
+@simulated
+async def test_a_pod_that_cannot_be_let_go_holds_up_nothing_else() -> None:
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2), role("decode", 1)))
+        await scene.play()
+        refuse(scene, "pods", "UPDATE", lets_go)
+        await scene.patch(PODS, "llm-prefill-1", {"metadata": {"finalizers": [HELD]}})
+        await scene.change(replaced("/spec/roles/1/replicas", 3))
+        assert scene.get(STATEFUL_SETS, "llm-decode")["spec"]["replicas"] == 3
+        assert scene.status.role_statuses[1].desired == 3
+        assert len(await scene.events("WriteRefused")) == 1
+
+
+@simulated
+async def test_a_pod_of_a_deleted_group_that_cannot_be_let_go_is_tried_again() -> None:
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2)))
+        await scene.play()
+        refusing = [True]
+        refuse(scene, "pods", "UPDATE", lambda one: bool(refusing) and lets_go(one))
+        await scene.patch(PODS, "llm-prefill-1", {"metadata": {"finalizers": [HELD]}})
+        await scene.client.delete(GROUPS, "llm", NS)
+        await scene.settle(10)
+        assert scene.get(PODS, "llm-prefill-1")["metadata"]["finalizers"] == [HELD]
+        refusing.clear()
+        await scene.settle(60)
+        assert not scene.get(PODS, "llm-prefill-1")["metadata"].get("finalizers")
+
+
+@simulated
+async def test_an_adapter_that_may_not_be_written_holds_up_nothing_else() -> None:
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2), role("decode", 1)))
+        await scene.play()
+        refuse(scene, ADAPTERS.plural, "UPDATE")
+        await scene.change(
+            replaced("/spec/roles/0/replicas", 3), replaced("/spec/roles/1/replicas", 2)
+        )
+        assert scene.get(STATEFUL_SETS, "llm-decode")["spec"]["replicas"] == 2
+        assert scene.status.role_statuses[1].desired == 2
+        [message] = await scene.events("WriteRefused")
+        assert "so says a policy" in message
 
 
 @simulated

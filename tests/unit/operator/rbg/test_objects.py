@@ -188,7 +188,7 @@ def test_the_restart_policy_of_a_leader_worker_set() -> None:
 def test_a_port_says_what_is_spoken_on_it() -> None:
     port = {"port": 80, "appProtocol": "http", "nodePort": 0}
     found = read(role("prefill", servicePorts=[port]))
-    [made] = objects.service(found, found.spec.roles[0])["spec"]["ports"]
+    [made] = objects.service(found, facts(found.spec.roles[0]))["spec"]["ports"]
     assert made == {"name": "port80", "port": 80, "protocol": "TCP", "appProtocol": "http"}
 
 

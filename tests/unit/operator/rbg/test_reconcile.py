@@ -206,6 +206,8 @@ async def test_a_spec_that_cannot_work_is_told_and_changes_nothing() -> None:
         )
         status, reason, message = scene.condition("Ready")
         assert (status, reason) == ("False", "InvalidSpec")
+        await scene.look_again()
+        assert await scene.count("InvalidSpec") == 1
         assert "spec.roles[0].dependencies[0]" in message
         assert scene.get(STATEFUL_SETS, "llm-prefill") == before
 
@@ -220,7 +222,9 @@ async def test_batches_are_started_one_after_another() -> None:
         [state] = scene.status.coordination_state
         assert state.batches is not None
         assert (state.batches.total, state.batches.started, state.batches.ready) == (2, 1, 0)
-        assert state.progress["prefill"].waiting_for == "0 of 2 batches are ready"
+        assert state.progress["prefill"].waiting_for == (
+            "0 of 2 batches are ready; llm-prefill-0, llm-prefill-1: not created yet"
+        )
 
 
 # In spite of others

@@ -17,13 +17,18 @@ async def test_status_says_how_far_it_is() -> None:
         assert scene.condition("Ready") == (
             "False",
             "RoleNotReady",
-            "prefill: 0 of 2 ready; router: 0 of 1 ready",
+            (
+                "prefill: 0 of 2 ready, llm-prefill-0, llm-prefill-1: not created yet; "
+                "router: 0 of 1 ready, 1 of 1 replicas: not created yet"
+            ),
         )
         assert scene.condition("Progressing")[:2] == ("True", "RollingUpdate")
         assert scene.status.current_revision == ""
         await scene.play(STATEFUL_SETS)
         assert scene.status.ready == "2/3"
-        assert scene.condition("Ready")[2] == "router: 0 of 1 ready"
+        assert scene.condition("Ready")[2] == (
+            "router: 0 of 1 ready, 1 of 1 replicas: not created yet"
+        )
         await scene.play(DEPLOYMENTS)
         assert (scene.status.ready, scene.status.updated) == ("3/3", "3/3")
         assert scene.condition("Ready")[:2] == ("True", "AllRolesReady")
@@ -43,7 +48,9 @@ async def test_events_tell_when_a_group_becomes_ready_and_when_it_is_no_more() -
         assert await scene.events("AllRolesReady") == ["all replicas of all roles are ready"]
         await scene.play(DEPLOYMENTS, ready=False)
         await scene.play(STATEFUL_SETS, ready=False)
-        assert await scene.events("RoleNotReady") == ["router: 0 of 1 ready"]
+        assert await scene.events("RoleNotReady") == [
+            "router: 0 of 1 ready, llm-router-0: not ready"
+        ]
 
 
 @simulated

@@ -1,8 +1,11 @@
 """Going back to the templates of an earlier revision."""
 
+import asyncio
+
 import pytest
 
 from intact.kube.errors import NotFound
+from intact.operator.rbg.problems import AGAIN, RbgProblems
 from intact.operator.rbg.rollback import roll_back, roll_back_stalled
 from tests.support.rbg_objects import group, role, template
 from tests.support.rbg_upstream import BASE, by_reference
@@ -58,9 +61,15 @@ async def test_a_stalled_rollout_tells_where_it_goes_or_why_it_cannot() -> None:
     async with grouping() as scene:
         first = await updated(scene)
         events = scene.controller.reconciler._events
-        assert await roll_back_stalled(scene.client, events, scene.group(), "llm-gone")
-        assert not await roll_back_stalled(scene.client, events, scene.group(), first)
+        problems = RbgProblems(events)
+        for _ in range(3):
+            await roll_back_stalled(scene.client, events, problems, scene.group(), "llm-gone")
+        assert problems.again_in(scene.group()) is not None, "it is tried again later"
+        await asyncio.sleep(AGAIN.most)
+        await roll_back_stalled(scene.client, events, problems, scene.group(), first)
         await scene.settle()
+        assert problems.again_in(scene.group()) is None
+        assert await scene.count("RollbackFailed") == 1
         [failed] = await scene.events("RollbackFailed")
         assert failed.startswith("the rollout is stalled and cannot be rolled back to llm-gone: ")
         assert await scene.events("RollbackStarted") == [

@@ -28,7 +28,6 @@ class Use:
 KEYS: Mapping[str, Use] = {
     "intact.dev/agreed-replicas": Use(("RoleBasedGroup",)),
     "intact.dev/aggregate-to-owners": Use(("ClusterRole",), LABEL),
-    "intact.dev/batched": Use(("Pod",), LABEL),
     "intact.dev/budget-scope": Use((PDB,), LABEL),
     "intact.dev/door": Use(("Namespace",), LABEL),
     "intact.dev/enforcement": Use((PUB, PDB)),

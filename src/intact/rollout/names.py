@@ -18,9 +18,6 @@ COORDINATION = "coordination.workloads.x-k8s.io/"
 MEMBER = "member"
 BATCH = "batch.coordination.workloads.x-k8s.io/"
 """Prefix of a label on pods; the value is the number of the pod's batch."""
-BATCHED = "intact.dev/batched"
-"""Label on the pods of roles in batches: the name of the coordination. The API server sends only
-pods with this label to the placement webhook."""
 AGREED = "intact.dev/agreed-replicas"
 """Annotation on a role's scaling adapter: the last number that adapter and role agreed on."""
 

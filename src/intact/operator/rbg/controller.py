@@ -15,6 +15,7 @@ from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
 from intact.kube.store import Key, key_of
 from intact.model.rbg import RoleBasedGroup
+from intact.operator.rbg.new_pods import NewPods
 from intact.operator.rbg.placement import Placement
 from intact.operator.rbg.reconcile import RbgReconciler
 from intact.operator.rbg.resources import LEADER_WORKER_SETS
@@ -41,7 +42,7 @@ class RbgController:
         self._sets_wanted = asyncio.Event()
         self.stores = RbgStores(client, rng)
         self.rollouts = RolloutTimes(self.stores.groups.store, now)
-        self.placement = Placement(client, self.stores)
+        self.new_pods = NewPods(client, self.stores, Placement(self.stores))
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.queue: Queue[Key] = Queue("rbg", rng=rng)
         self.reconciler = RbgReconciler(

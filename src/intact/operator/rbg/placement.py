@@ -1,10 +1,9 @@
-"""Gives a pod its batch when it is created: a label, affinity to its own batch, and anti-affinity
-to all other batches of its coordination.
+"""Gives a pod its batch when it is created: labels, affinity to its own batch, and anti-affinity to
+all other batches of its coordination.
 
 A template cannot do this, because it is the same for all pods. The anti-affinity keeps a node for
 one batch: otherwise pods of another batch could take the room in which a batch's own pods must come
-back. For a domain of many nodes, such as a zone, it is only a preference. The webhook registration
-sends only pods of roles in batches here.
+back. For a domain of many nodes, such as a zone, it is only a preference.
 
 A pod with an ordinal gets its batch from the ordinal. A Deployment's pod gets the first batch that
 is short of one. Two servers may choose the same batch at once; then the controller evicts the
@@ -14,21 +13,16 @@ surplus pod.
 import asyncio
 from typing import Any
 
-import msgspec
-
-from intact.kube.client import Client
-from intact.kube.resources import RBGS
-from intact.model.admission import AdmissionResponse, read_request
 from intact.model.base import View
 from intact.model.pod import Pod
 from intact.model.rbg import DEPLOYMENT, Coordination, Role, RoleBasedGroup
 from intact.operator.rbg.stores import RbgStores
-from intact.operator.webhook.responses import ALLOWED, patched
+from intact.operator.webhook.responses import Operations
 from intact.rollout.batch_progress import pods_in_batches
 from intact.rollout.batches import batch_of
-from intact.rollout.coordinations import batching
-from intact.rollout.names import BATCH, BATCHED, GROUP, GROUP_KEY, ROLE, group_key
-from intact.rollout.replicas import POD_INDEX, replica_index
+from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, coordination_of
+from intact.rollout.names import BATCH, COORDINATION, GROUP, GROUP_KEY, MEMBER, ROLE, group_key
+from intact.rollout.replicas import replica_index
 
 Json = dict[str, Any]
 
@@ -42,73 +36,62 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
-class _NewMeta(View):
+class NewMeta(View):
     labels: dict[str, str]
     name: str = ""
     annotations: dict[str, str] | None = None
 
 
-class _NewSpec(View):
+class NewSpec(View):
     affinity: Json | None = None
 
 
-class _NewPod(View):
-    metadata: _NewMeta
-    spec: _NewSpec = _NewSpec()
-
-
-_POD = msgspec.json.Decoder(_NewPod)
+class NewPod(View):
+    metadata: NewMeta
+    spec: NewSpec = NewSpec()
 
 
 class Placement:
-    def __init__(self, client: Client, stores: RbgStores) -> None:
-        self._client = client
+    def __init__(self, stores: RbgStores) -> None:
         self._stores = stores
         self._given: dict[_Place, list[float]] = {}
         stores.pods.store.subscribe(self._seen)
 
     def _seen(self, old: Pod | None, new: Pod | None) -> None:
         """The store has the pod now: forget its place."""
-        if old is not None or new is None or BATCHED not in new.metadata.labels:
+        if old is not None or new is None:
             return
         labels = new.metadata.labels
-        number = labels.get(BATCH + labels[BATCHED], "")
+        number = next((value for key, value in labels.items() if key.startswith(BATCH)), "")
         place = (new.metadata.namespace, labels.get(GROUP, ""), labels.get(ROLE, ""), number)
         if given := self._given.get(place):
             given.pop(0)
 
-    async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
-        """Answer one AdmissionReview. Raises if the batch is unknown: the pod's controller
-        retries."""
-        request = read_request(raw)
-        pod = _POD.decode(request.object)
-        labels = pod.metadata.labels
-        group = await self._group(request.namespace, labels.get(GROUP, ""))
-        coordination = group.spec.coordination_named(labels[BATCHED])
-        role = group.spec.role(labels.get(ROLE, ""))
-        if coordination is None or role is None:
-            return ALLOWED  # of a template that is being replaced
-        number = self._batch(group, role, coordination, pod, keep=not request.dry_run)
-        patch = _patch(group, coordination, pod, number, costs=role.kind == DEPLOYMENT)
-        return patched(patch)
+    def patch(self, group: RoleBasedGroup, role: Role, pod: NewPod, *, keep: bool) -> Operations:
+        """What gives a new pod its batch; nothing if it has none. With `keep`, its place counts as
+        taken from now on."""
+        coordination = coordination_of(group.spec, role.name, AFFINITY_SCHEDULING)
+        ratio = batching(coordination).ratios.get(role.name, 0) if coordination else 0
+        if coordination is None or ratio < 1:
+            return []
+        if role.kind == DEPLOYMENT:
+            number = self._first_short(group, role, coordination, ratio, keep=keep)
+        else:
+            ordinal = replica_index(pod.metadata.labels, pod.metadata.name)
+            if ordinal is None:
+                return []  # a copy: no workload counts it
+            number = batch_of(ordinal, ratio)
+        return _patch(group, coordination, pod, number, costs=role.kind == DEPLOYMENT)
 
-    async def _group(self, namespace: str, name: str) -> RoleBasedGroup:
-        """The store may lag, or be empty in a process that has just started."""
-        found = self._stores.group((namespace, name))
-        return await self._client.get(RBGS, name, namespace) if found is None else found
-
-    def _batch(
+    def _first_short(
         self,
         group: RoleBasedGroup,
         role: Role,
         coordination: Coordination,
-        pod: _NewPod,
+        ratio: int,
         *,
         keep: bool,
     ) -> int:
-        ratio = batching(coordination).ratios[role.name]
-        if role.kind != DEPLOYMENT:
-            return batch_of(_ordinal(pod), ratio)
         now = asyncio.get_running_loop().time()
         have = pods_in_batches(self._stores.pods_of(group, role.name), BATCH + coordination.name)
         number = 0
@@ -123,21 +106,13 @@ class Placement:
         return number
 
 
-def _ordinal(pod: _NewPod) -> int:
-    name, labels = pod.metadata.name, pod.metadata.labels
-    ordinal = replica_index(labels, name)
-    if ordinal is None:
-        index = labels.get(POD_INDEX)
-        raise ValueError(f"pod {name} has no ordinal: its label {POD_INDEX} is {index!r}")
-    return ordinal
-
-
 def _patch(
-    group: RoleBasedGroup, coordination: Coordination, pod: _NewPod, number: int, *, costs: bool
-) -> list[Json]:
+    group: RoleBasedGroup, coordination: Coordination, pod: NewPod, number: int, *, costs: bool
+) -> Operations:
     label = BATCH + coordination.name
-    patch: list[Json] = [
-        {"op": "add", "path": f"/metadata/labels/{_escaped(label)}", "value": str(number)},
+    patch: Operations = [
+        with_label(COORDINATION + coordination.name, MEMBER),
+        with_label(label, str(number)),
         {
             "op": "add",
             "path": "/spec/affinity",
@@ -151,6 +126,11 @@ def _patch(
         path = f"/metadata/annotations/{_escaped(_DELETION_COST)}"
         patch.append({"op": "add", "path": path, "value": str(-number)})
     return patch
+
+
+def with_label(key: str, value: str) -> Json:
+    """The operation that sets a label of a pod that has some."""
+    return {"op": "add", "path": f"/metadata/labels/{_escaped(key)}", "value": value}
 
 
 def _escaped(key: str) -> str:

@@ -28,8 +28,7 @@ class RbgRevisions:
 
     def history(self, group: RoleBasedGroup) -> list[ControllerRevision]:
         """Oldest first."""
-        found = self._stores.owned(self._stores.revisions, group)
-        return sorted(found, key=lambda one: one.revision)
+        return self._stores.history(group)
 
     async def keep(self, group: RoleBasedGroup) -> tuple[str, bool]:
         """Make the present templates the newest revision. Returns its name, and whether it is

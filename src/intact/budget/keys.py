@@ -28,10 +28,12 @@ class Use:
 KEYS: Mapping[str, Use] = {
     "intact.dev/agreed-replicas": Use(("RoleBasedGroup",)),
     "intact.dev/aggregate-to-owners": Use(("ClusterRole",), LABEL),
+    "intact.dev/awaited": Use(("Pod",), LABEL),
     "intact.dev/budget-scope": Use((PDB,), LABEL),
     "intact.dev/door": Use(("Namespace",), LABEL),
     "intact.dev/enforcement": Use((PUB, PDB)),
     "intact.dev/expected-replicas": Use((PDB,)),
+    "intact.dev/follows": Use(("Pod",)),
     "intact.dev/gated": Use(("Namespace",), LABEL),
     "intact.dev/group-label-key": Use((PDB,)),
     "intact.dev/ledger": Use((PDB,)),

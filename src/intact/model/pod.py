@@ -11,6 +11,7 @@ class PodAnnotations(View):
 
     no_protect: str = msgspec.field(default="", name="pub.kruise.io/no-protect")
     group_size: str = msgspec.field(default="", name="leaderworkerset.sigs.k8s.io/size")
+    follows: str = msgspec.field(default="", name="intact.dev/follows")
 
 
 class PodMeta(View):

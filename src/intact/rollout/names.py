@@ -18,6 +18,14 @@ COORDINATION = "coordination.workloads.x-k8s.io/"
 MEMBER = "member"
 BATCH = "batch.coordination.workloads.x-k8s.io/"
 """Prefix of a label on pods; the value is the number of the pod's batch."""
+PLACED = "placed.intact.dev/"
+"""Prefix of a label on pods in batches, followed by a hash of the rules; the value is the number of
+the batch. Affinity goes by this label: pods of earlier rules neither match nor block pods of the
+present ones."""
+AWAITED = "intact.dev/awaited"
+"""Label on a pod that another pod of its batch makes room for; the value is its UID."""
+FOLLOWS = "intact.dev/follows"
+"""Annotation on a pod that made room: the UID of the pod that must be scheduled before it."""
 AGREED = "intact.dev/agreed-replicas"
 """Annotation on a role's scaling adapter: the last number that adapter and role agreed on."""
 

@@ -18,10 +18,27 @@ from intact.model.pod import Pod
 from intact.model.rbg import DEPLOYMENT, Coordination, Role, RoleBasedGroup
 from intact.operator.rbg.stores import RbgStores
 from intact.operator.webhook.responses import Operations
-from intact.rollout.batch_progress import pods_in_batches
+from intact.rollout.batch_progress import batch_label, finds_no_node, pods_in_batches
 from intact.rollout.batches import batch_of
-from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, coordination_of
-from intact.rollout.names import BATCH, COORDINATION, GROUP, GROUP_KEY, MEMBER, ROLE, group_key
+from intact.rollout.coordinations import (
+    AFFINITY_SCHEDULING,
+    batching,
+    coordination_of,
+    is_of_nodes,
+    place_label,
+)
+from intact.rollout.names import (
+    AWAITED,
+    BATCH,
+    COORDINATION,
+    FOLLOWS,
+    GROUP,
+    GROUP_KEY,
+    MEMBER,
+    PLACED,
+    ROLE,
+    group_key,
+)
 from intact.rollout.replicas import replica_index
 
 Json = dict[str, Any]
@@ -30,7 +47,6 @@ _GIVEN_FOR = 30.0
 """Seconds for which a place counts as taken while the store has not seen its pod."""
 _Place = tuple[str, str, str, str]
 """Namespace, RoleBasedGroup, role and batch."""
-_NODE = "kubernetes.io/hostname"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -62,7 +78,7 @@ class Placement:
         if old is not None or new is None:
             return
         labels = new.metadata.labels
-        number = next((value for key, value in labels.items() if key.startswith(BATCH)), "")
+        number = next((value for key, value in labels.items() if key.startswith(PLACED)), "")
         place = (new.metadata.namespace, labels.get(GROUP, ""), labels.get(ROLE, ""), number)
         if given := self._given.get(place):
             given.pop(0)
@@ -81,7 +97,23 @@ class Placement:
             if ordinal is None:
                 return []  # a copy: no workload counts it
             number = batch_of(ordinal, ratio)
-        return _patch(group, coordination, pod, number, costs=role.kind == DEPLOYMENT)
+        follows = self._follows(group, role, coordination, number)
+        return _patch(group, coordination, pod, number, follows, costs=role.kind == DEPLOYMENT)
+
+    def _follows(
+        self, group: RoleBasedGroup, role: Role, coordination: Coordination, number: int
+    ) -> str:
+        """The UID of a pod that a pod of its batch has just made room for, and that has not got it
+        yet: the new pod must not take the room back. Empty if there is none."""
+        label = place_label(coordination)
+        for name in batching(coordination).ratios:
+            for pod in self._stores.pods_of(group, name):
+                uid = pod.metadata.labels.get(AWAITED, "")
+                if name == role.name or batch_label(pod, label) != number:
+                    continue
+                if uid == pod.metadata.uid and finds_no_node(pod):
+                    return uid
+        return ""
 
     def _first_short(
         self,
@@ -93,7 +125,8 @@ class Placement:
         keep: bool,
     ) -> int:
         now = asyncio.get_running_loop().time()
-        have = pods_in_batches(self._stores.pods_of(group, role.name), BATCH + coordination.name)
+        pods = self._stores.pods_of(group, role.name)
+        have = pods_in_batches(pods, place_label(coordination))
         number = 0
         while True:
             place = (group.metadata.namespace, group.metadata.name, role.name, str(number))
@@ -106,25 +139,37 @@ class Placement:
         return number
 
 
+def batch_metadata(coordination: Coordination, number: int, *, costs: bool) -> Json:
+    """Labels and annotations of a pod of this batch."""
+    labels = {
+        COORDINATION + coordination.name: MEMBER,
+        BATCH + coordination.name: str(number),
+        place_label(coordination): str(number),
+    }
+    # So that a Deployment that is scaled down loses its last batch.
+    annotations = {_DELETION_COST: str(-number)} if costs else {}
+    return {"labels": labels, "annotations": annotations}
+
+
 def _patch(
-    group: RoleBasedGroup, coordination: Coordination, pod: NewPod, number: int, *, costs: bool
+    group: RoleBasedGroup,
+    coordination: Coordination,
+    pod: NewPod,
+    number: int,
+    follows: str,
+    *,
+    costs: bool,
 ) -> Operations:
-    label = BATCH + coordination.name
-    patch: Operations = [
-        with_label(COORDINATION + coordination.name, MEMBER),
-        with_label(label, str(number)),
-        {
-            "op": "add",
-            "path": "/spec/affinity",
-            "value": affinity_of(group, coordination, pod.spec.affinity, number),
-        },
-    ]
-    if costs:
-        # So that a Deployment that is scaled down loses its last batch.
-        if not pod.metadata.annotations:
-            patch.append({"op": "add", "path": "/metadata/annotations", "value": {}})
-        path = f"/metadata/annotations/{_escaped(_DELETION_COST)}"
-        patch.append({"op": "add", "path": path, "value": str(-number)})
+    metadata = batch_metadata(coordination, number, costs=costs)
+    annotations = metadata["annotations"] | ({FOLLOWS: follows} if follows else {})
+    affinity = affinity_of(group, coordination, pod.spec.affinity, number, follows)
+    patch = [with_label(key, value) for key, value in metadata["labels"].items()]
+    patch.append({"op": "add", "path": "/spec/affinity", "value": affinity})
+    if annotations and not pod.metadata.annotations:
+        patch.append({"op": "add", "path": "/metadata/annotations", "value": {}})
+    for key, value in annotations.items():
+        path = f"/metadata/annotations/{_escaped(key)}"
+        patch.append({"op": "add", "path": path, "value": value})
     return patch
 
 
@@ -138,12 +183,17 @@ def _escaped(key: str) -> str:
 
 
 def affinity_of(
-    group: RoleBasedGroup, coordination: Coordination, own_affinity: Json | None, number: int
+    group: RoleBasedGroup,
+    coordination: Coordination,
+    own_affinity: Json | None,
+    number: int,
+    follows: str = "",
 ) -> Json:
-    """The pod's own affinity, and that of its batch."""
-    label, topology = BATCH + coordination.name, batching(coordination).topology_key
+    """The pod's own affinity, and that of its batch. `follows` is the UID of a pod that must be
+    there before."""
+    label, topology = place_label(coordination), batching(coordination).topology_key
     whose = {GROUP_KEY: group_key(group.metadata.namespace, group.metadata.name)}
-    own = {"matchLabels": {**whose, label: str(number)}}
+    own = {**whose, label: str(number)}
     others = {
         "matchLabels": whose,
         "matchExpressions": [
@@ -151,10 +201,12 @@ def affinity_of(
             {"key": label, "operator": "NotIn", "values": [str(number)]},
         ],
     }
-    with_own = {"topologyKey": topology, "labelSelector": own}
+    affinity = own_affinity or {}
+    for with_own in [own, *([{**own, AWAITED: follows}] if follows else [])]:
+        term = {"topologyKey": topology, "labelSelector": {"matchLabels": with_own}}
+        affinity = _added(affinity, "podAffinity", _REQUIRED, term)
     with_others = {"topologyKey": topology, "labelSelector": others}
-    affinity = _added(own_affinity or {}, "podAffinity", _REQUIRED, with_own)
-    if topology == _NODE:
+    if is_of_nodes(coordination):
         return _added(affinity, "podAntiAffinity", _REQUIRED, with_others)
     preference = {"weight": 100, "podAffinityTerm": with_others}
     return _added(affinity, "podAntiAffinity", _PREFERRED, preference)

@@ -175,13 +175,21 @@ class RbgReconciler:
         coordinated = {role for step in steps.values() for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
         refusals += await self._revisions.trim(group)
-        misplaced = await self._batch_repair.put_right(group, facts.roles, facts.batches)
-        self._ask_again(group, misplaced)
+        leaving = {one.pod.metadata.uid for step in steps.values() for one in step.evict}
+        repaired = await self._batch_repair.put_right(group, facts.roles, facts.batches, leaving)
+        self._ask_again(group, repaired.again)
         roles = [
             role_status(one, applied.waiting.get(name, "")) for name, one in facts.roles.items()
         ]
         status = next_status(
-            group, roles, rollouts, facts.batches, revision, applied.problems, self._now()
+            group,
+            roles,
+            rollouts,
+            repaired.batches,
+            revision,
+            applied.problems,
+            self._now(),
+            repaired.waiting,
         )
         await self._reporting.write(group, status)
         for role, one in zip(group.spec.roles, roles, strict=True):

@@ -1,6 +1,9 @@
 """Pods of a Deployment that are in the wrong batch."""
 
-from intact.rollout.names import BATCH
+import msgspec
+
+from intact.model.rbg import Coordination
+from intact.rollout.coordinations import place_label
 from intact.sandbox import Rule
 from tests.support.objects import PODS, Json
 from tests.support.rbg_objects import batches, group, kind, role
@@ -9,18 +12,20 @@ from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
 from tests.unit.operator.rbg.scene import Scene, grouping
 
+RULES = batches({"prefill": 1, "decode": 1}, "Parallel")
+PLACED = place_label(msgspec.convert(RULES, Coordination))
+
 
 async def two_batches(scene: Scene) -> None:
     """Both started at once."""
-    rules = batches({"prefill": 1, "decode": 1}, "Parallel")
     prefill = role("prefill", 2, **kind("Deployment"))
-    await scene.make(group("llm", prefill, role("decode", 2), coordination=[rules]))
+    await scene.make(group("llm", prefill, role("decode", 2), coordination=[RULES]))
     await scene.play(DEPLOYMENTS)
     await scene.play(STATEFUL_SETS)
 
 
 async def put_in_batch(scene: Scene, name: str, number: int) -> None:
-    body = {"metadata": {"labels": {BATCH + "batched": str(number)}}}
+    body = {"metadata": {"labels": {PLACED: str(number)}}}
     await scene.client.patch(PODS, body, name, NS)
 
 

@@ -28,7 +28,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 
 from intact.model.pod import Pod
-from intact.model.pod_state import is_gone
+from intact.model.pod_state import controller_of, is_gone
 from intact.model.rbg import DEPLOYMENT, LEADER_WORKER_SET, Coordination, RoleBasedGroup
 from intact.rollout.batch_progress import batch_label, finds_no_node
 from intact.rollout.batches import batch_of
@@ -110,6 +110,8 @@ def units_of(
     going = set(evicted)
     found: list[Unit] = []
     for pods in _replicas(facts):
+        if not all(map(controller_of, pods)):
+            continue  # a copy without a controller does not come back
         gone = any(is_gone(pod) or pod.metadata.uid in going for pod in pods)
         numbers = {batch_label(pod, label) for pod in pods}
         number = numbers.pop() if len(numbers) == 1 else None
@@ -118,7 +120,7 @@ def units_of(
             index = replica_index(pods[0].metadata.labels, pods[0].metadata.name)
             batch = None if index is None else batch_of(index, ratio)
             if batch is None or batch >= started:
-                continue  # a copy, or about to be removed
+                continue  # about to be removed
         nodes = {pod.spec.node_name for pod in pods}
         domains = {domain_of(node) for node in nodes if node}
         domain = None if "" in nodes else domains.pop() if len(domains) == 1 else ""

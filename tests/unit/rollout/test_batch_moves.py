@@ -134,7 +134,7 @@ def facts(workload: str, *pods: Pod) -> RoleFacts:
     return RoleFacts(msgspec.convert(role("prefill", 4, **kind(workload)), Role), 4, "r", pods)
 
 
-def on(found: Pod, node: str, **labels: str) -> Pod:
+def on(found: Pod, node: str) -> Pod:
     made: Pod = msgspec.structs.replace(found, spec=PodSpec(node_name=node))
     return made
 
@@ -156,6 +156,34 @@ def test_units_of_a_deployment_join_any_batch() -> None:
     pods = [pod("prefill", 0, "r", labels={label: "1"}), pod("prefill", 1, "r")]
     found = units_of(TWO_ONE, facts("Deployment", *pods), 2, lambda node: node)
     assert [(one.batch, one.placed) for one in found] == [(1, True), (None, False)]
+
+
+def test_a_copy_without_a_controller_is_never_moved() -> None:
+    there = pod("prefill", 0, "r")
+    meta = msgspec.structs.replace(there.metadata, owner_references=[])
+    copy = msgspec.structs.replace(there, metadata=meta)
+    assert units_of(TWO_ONE, facts("Deployment", copy), 2, str) == []
+
+
+def test_a_replica_of_a_leader_worker_set_is_one_unit() -> None:
+    index = "leaderworkerset.sigs.k8s.io/group-index"
+    label = place_label(TWO_ONE)
+
+    def member(number: int, group: int, node: str, **labels: str) -> Pod:
+        return on(pod("prefill", number, "r", labels={index: str(group), **labels}), node)
+
+    pods = [
+        member(0, 0, "a", **{label: "0"}),
+        member(1, 0, "a", **{label: "0"}),
+        member(2, 2, "a", **{label: "1"}),
+        member(3, 2, "b", **{label: "1"}),
+    ]
+    sets = {**role("prefill", 4, **kind("LeaderWorkerSet")), "leaderWorkerSet": {"size": 2}}
+    found = RoleFacts(msgspec.convert(sets, Role), 4, "r", pods)
+    first, second = units_of(TWO_ONE, found, 2, lambda node: node)
+    assert (first.batch, first.domain, first.placed, first.available) == (0, "a", True, True)
+    assert (second.batch, second.domain) == (1, "")
+    assert moves(TWO_ONE, [first], 2, {"prefill": 4, "decode": 2}).left == 0
 
 
 def test_an_evicted_pod_is_gone_before_it_is_seen_going() -> None:

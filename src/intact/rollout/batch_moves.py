@@ -12,24 +12,28 @@ while Intact was down, have none. They get into their batches without a template
 A batch's home is the domain where its first adopted or placed replica runs. Of the possible homes,
 those come first that have room for a whole batch for certain, and then those with most replicas in
 place of the roles that may spare the fewest. No node is the home of two batches, and as many as
-possible get a home at once.
+possible get a home at once: on nodes that fit exactly, all of them.
 
-Why it ends: a placed replica is in its home and is not evicted again, so each replica moves once.
-The exception is a loan: if all replicas in the way have the role of the one that waits, and none of
-that role may go, then a replica of another role of the batch makes room, and comes back after the
-one that waited (`awaited`, `follows`).
+While a replica waits for room in its home, there is a gap where it came from. First, others go to
+gaps in their homes, one after another, until the gap is where the replica waits. If none can, one
+that is in its way goes. If a limit or a budget lets none of those go, because they have the role of
+the one that waits, then a replica of another role of its batch lends its place, and comes back
+after it (`awaited`, `follows`).
 
-Why it does not starve: on nodes without spare room, a replica that waits holds back an eviction of
-its role. So at most half of what each role may miss is in motion, at least one replica.
+Why it ends: a placed replica is in its home and is not evicted again, but for a loan. So each
+replica moves once, and lends its place once in a while. No replica starts to move while another
+has no node: a replica that waits for room holds back evictions of its role.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_of, is_gone
 from intact.model.rbg import DEPLOYMENT, LEADER_WORKER_SET, Coordination, RoleBasedGroup
+from intact.model.times import parse_time
 from intact.rollout.batch_progress import batch_label, finds_no_node
 from intact.rollout.batches import batch_of
 from intact.rollout.coordinations import (
@@ -43,6 +47,9 @@ from intact.rollout.facts import RoleFacts
 from intact.rollout.ratios import most_unavailable
 from intact.rollout.replicas import GROUP_INDEX, replica_index
 from intact.rollout.rolling_update import rules_of
+
+_LOST_AFTER = timedelta(seconds=60)
+"""After the end of its grace period, a pod that is still terminating is waited for no longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,8 @@ class Unit:
     """None: it has no node yet. Empty: its pods are in several domains."""
     available: bool = True
     gone: bool = False
+    lost: bool = False
+    """It should have been gone for long: its node may be."""
     unschedulable: bool = False
     follows: str = ""
     """The UID of the pod that it made room for."""
@@ -133,11 +142,17 @@ def units_of(
                 domain=domain,
                 available=not gone and len(pods) >= size and all(map(facts.is_ready, pods)),
                 gone=gone,
+                lost=any(_is_lost(pod, facts.now) for pod in pods),
                 unschedulable=not gone and any(map(finds_no_node, pods)),
                 follows=next(filter(None, (pod.metadata.annotations.follows for pod in pods)), ""),
             )
         )
     return found
+
+
+def _is_lost(pod: Pod, now: datetime | None) -> bool:
+    until = pod.metadata.deletion_timestamp
+    return until is not None and now is not None and now - parse_time(until) > _LOST_AFTER
 
 
 def _replicas(facts: RoleFacts) -> Iterator[tuple[Pod, ...]]:
@@ -281,7 +296,7 @@ class _Plan:
         self._exclusive = is_of_nodes(coordination)
         self._ratios = batching(coordination).ratios
         self._there = [one for one in units if not one.gone]
-        self._going = [one for one in units if one.gone]
+        self._going = [one for one in units if one.gone and not one.lost]
         self._homes = homes
         self._started = started
         self._limits = limits
@@ -301,7 +316,8 @@ class _Plan:
         stuck: set[int] = set()
         held = ""
         for one in waiting:
-            held = self._make_room(one, stuck) or held
+            if not self._fill_gap():
+                held = self._make_room(one, stuck) or held
         present = {pod.metadata.uid for one in self._there for pod in one.pods}
         for one in self._there:
             # One without a batch comes back with it; one that follows a pod that is gone, without.
@@ -311,9 +327,9 @@ class _Plan:
             max(0, self._started * ratio - self._running(name))
             for name, ratio in self._ratios.items()
         )
-        most = max(1, min(limit // 2 for limit in self._limits.values()))
-        for one in self._away(wrong):
-            if in_motion + len(self._evict) >= most:
+        # Two at once could wait for each other. The next may go as soon as this one has a node.
+        for one in self._away(wrong) if not in_motion else ():
+            if self._evict:
                 break
             held = self._spend(one) or held
         text = f"{len(wrong)} replicas move to the others of their batch" if wrong else ""
@@ -339,15 +355,66 @@ class _Plan:
         """Of replicas with a node: first those of the role that may spare the fewest, as long as
         other roles can make room for them; then one batch after another."""
         found = [one for one in wrong if one.domain is not None]
-        to_move = Counter(one.batch for one in found)
         last = self._started
+        to_move = Counter(last if one.batch is None else one.batch for one in found)
 
-        def order(one: Unit) -> tuple[bool, int, int, int, str, str]:
+        def order(one: Unit) -> tuple[bool, bool, bool, int, int, int, str, str]:
             batch = last if one.batch is None else one.batch
             limit, name = self._limits[one.role], one.pods[0].metadata.name
-            return one.available, limit, to_move[one.batch], batch, one.role, name
+            entering, eases = self._can_enter(one), self._eases(one)
+            return (
+                one.available,
+                not entering,
+                not eases,
+                limit,
+                to_move[batch],
+                batch,
+                one.role,
+                name,
+            )
 
         return sorted(found, key=order)
+
+    def _roles_at(self, one: Unit) -> set[str]:
+        """The roles that run in its home."""
+        home = None if one.batch is None else self._homes.get(one.batch)
+        return {each.role for each in self._there if home is not None and each.domain == home}
+
+    def _can_enter(self, one: Unit) -> bool:
+        """Whether a replica of another role can leave its home for it, should a budget allow only
+        one of each role at once."""
+        return bool(self._roles_at(one) - {one.role}) or not self._roles_at(one)
+
+    def _eases(self, one: Unit) -> bool:
+        """Whether its home has replicas of one other role alone, and one of them can leave for a
+        home that it can enter: afterwards all roles can enter this one."""
+        roles = self._roles_at(one)
+        home = None if one.batch is None else self._homes.get(one.batch)
+        return len(roles) == 1 and any(
+            each.domain == home and not self._is_right(each) and self._can_enter(each)
+            for each in self._there
+        )
+
+    def _fill_gap(self) -> bool:
+        """While a replica waits for room, others may go to where there is some: each leaves its own
+        place to the next, until it is the one that is waited for. Returns whether one goes now, or
+        has just gone."""
+        if not self._exclusive:
+            return False
+        if self._going:
+            return True
+        there = [one for one in self._there if one not in self._evict]
+        coming = [one for one in self._there if one.domain is None or one in self._evict]
+        size = sum(self._ratios.values())
+        for batch, home in sorted(self._homes.items()):
+            taken = sum(one.domain == home for one in there)
+            taken += sum(one.batch == batch for one in coming)
+            if taken >= size:
+                continue
+            for one in self._away(one for one in there if one.batch == batch):
+                if not self._is_right(one) and not self._spend(one):
+                    return True
+        return False
 
     def _make_room(self, waiting: Unit, stuck: set[int]) -> str:
         """Evict what is in the way of a replica that finds no room. Returns what holds it."""
@@ -371,7 +438,16 @@ class _Plan:
             if not leaving:
                 stuck.add(batch)
             return ""
-        in_the_way.sort(key=lambda one: (one.available, -self._room[one.role], one.role))
+        in_the_way.sort(
+            key=lambda one: (
+                one.available,
+                one.available and self._room[one.role] < 1,
+                not self._can_enter(one),
+                -self._room[one.role],
+                one.role,
+                one.pods[0].metadata.name,
+            )
+        )
         if not self._spend(in_the_way[0]):
             return ""
         if self._exclusive and not waiting.follows and self._lend(waiting, domain):

@@ -125,9 +125,12 @@ async def test_two_pods_of_a_role_that_must_change_places(ns: NamespaceUnderTest
     assert len(taken) <= 9, "it comes to an end, without evictions in turn"
 
 
-async def test_the_ratio_of_a_rolling_update_and_budgets_hold(ns: NamespaceUnderTest) -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+async def test_the_ratio_of_a_rolling_update_and_budgets_hold(
+    ns: NamespaceUnderTest, layout: str
+) -> None:
     together = rolling("prefill", "decode", maxUnavailableRatio="67%")
-    await running(ns, LAYOUTS["spread"], room=3, coordination=[together])
+    await running(ns, LAYOUTS[layout], room=3, coordination=[together])
     for name in ("prefill", "decode"):
         body = {
             "metadata": {"name": name},

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from intact.model.pod import Pod, PodCondition, PodMeta, PodSpec, PodStatus
 from intact.model.rbg import Coordination, Role, RoleBasedGroup
+from intact.model.times import parse_time
 from intact.rollout.batch_moves import Moves, Unit, limits_of, moves, units_of
 from intact.rollout.coordinations import place_label
 from intact.rollout.facts import RoleFacts
@@ -193,6 +195,27 @@ def test_an_evicted_pod_is_gone_before_it_is_seen_going() -> None:
     assert not one.available
 
 
+def test_a_pod_that_terminates_for_long_is_not_waited_for() -> None:
+    going = pod("prefill", 0, "r", going=True)
+    until = parse_time(going.metadata.deletion_timestamp or "")
+    for seconds, expected in [(30, False), (90, True)]:
+        found = replace(facts("StatefulSet", going), now=until + timedelta(seconds=seconds))
+        [one] = units_of(TWO_ONE, found, 2, str)
+        assert (one.gone, one.lost) == (True, expected)
+
+
+def test_a_gap_is_filled_before_another_has_to_go() -> None:
+    """Decode waits for a node on which two of prefill are; one of those has a gap in its home."""
+    waits = unit("decode-0", 0, None, placed=True, available=False, unschedulable=True)
+    first = [waits, unit("prefill-0", 0, "a", placed=True), unit("prefill-1", 0, "a", placed=True)]
+    second = [unit("decode-1", 1, "b", placed=True), unit("prefill-2", 1, "b", placed=True)]
+    in_the_way = unit("prefill-3", 1, "a")
+    third = [unit(f"prefill-{at}", 2, "c", placed=True) for at in (4, 5)]
+    third.append(unit("decode-2", 2, "c", placed=True))
+    units = [*first, *second, in_the_way, *third]
+    assert names(moves(TWO_ONE, units, 3, LIMITS)) == ["prefill-3"]
+
+
 def test_a_pod_that_finds_no_node_waits() -> None:
     status = PodStatus(
         phase="Pending", conditions=[PodCondition(type="PodScheduled", status="False")]
@@ -235,26 +258,47 @@ class Cluster:
     batches: int
     rng: random.Random
     room: int
+    budget: int
+    """Of each role, how many may be unavailable."""
     evicted: list[str] = field(default_factory=list)
 
     def step(self) -> bool:
         """Whether anything is still to be done."""
-        found = moves(self.coordination, list(self.units.values()), self.batches, self.limits)
-        assert found.stuck == []
-        for name, batch in found.adopt.items():
-            self.units[name] = replace(self.units[name], batch=batch, placed=True)
-        awaited = [one.metadata.name for one in found.awaited]
-        for name in names(found):
-            self._evict(name, awaited)
+        refused: set[str] = set()
+        changed = False
+        while True:
+            there = list(self.units.values())
+            found = moves(self.coordination, there, self.batches, self.limits, refused=refused)
+            assert found.stuck == []
+            for name, batch in found.adopt.items():
+                self.units[name] = replace(self.units[name], batch=batch, placed=True)
+            awaited = [one.metadata.name for one in found.awaited]
+            budgets = {one.role for _, one in self._ask(found, awaited)}
+            changed |= bool(found.adopt) or len(budgets) < len(found.evict)
+            if not budgets:
+                break
+            assert not budgets <= refused, "it does not ask again at once"
+            refused |= budgets
         for name, ratio in self.ratios.items():
             down = sum(one.role == name and not one.available for one in self.units.values())
-            assert down <= self.limits[name], (name, down, ratio)
-        placed = self._schedule()
-        if not (found.evict or found.adopt or placed):
+            assert down <= min(self.limits[name], self.budget), (name, down, ratio)
+        if not (self._schedule() or changed):
             assert found.left == 0
             assert all(one.available for one in self.units.values())
             return False
         return True
+
+    def _ask(self, found: Moves, awaited: Sequence[str]) -> list[tuple[str, Unit]]:
+        """Evict within the budgets. Returns those that were refused."""
+        refused = []
+        for name in names(found):
+            one = self.units[name]
+            down = sum(each.role == one.role and not each.available for each in self.units.values())
+            if one.available and down >= self.budget:
+                refused.append((name, one))
+            else:
+                self._evict(name, awaited)
+        return refused
 
     def _evict(self, name: str, awaited: Sequence[str]) -> None:
         self.evicted.append(name)
@@ -306,9 +350,10 @@ class Cluster:
     decode=st.integers(1, 2),
     number=st.integers(2, 6),
     factor=st.integers(1, 3),
+    budget=st.sampled_from([1, 2, 100]),
 )
 def test_any_layout_on_nodes_that_fit_exactly_comes_to_rest_within_the_limits(
-    seed: int, prefill: int, decode: int, number: int, factor: int
+    seed: int, prefill: int, decode: int, number: int, factor: int, budget: int
 ) -> None:
     rng = random.Random(seed)
     ratios = {"prefill": prefill, "decode": decode}
@@ -321,7 +366,7 @@ def test_any_layout_on_nodes_that_fit_exactly_comes_to_rest_within_the_limits(
         for at in range(number * ratio)
     }
     limits = {name: ratio * factor for name, ratio in ratios.items()}
-    cluster = Cluster(rules(ratios), ratios, limits, units, number, rng, room)
+    cluster = Cluster(rules(ratios), ratios, limits, units, number, rng, room, budget)
     steps = 0
     while cluster.step():
         steps += 1

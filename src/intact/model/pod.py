@@ -12,6 +12,7 @@ class PodAnnotations(View):
     no_protect: str = msgspec.field(default="", name="pub.kruise.io/no-protect")
     batch_size: str = msgspec.field(default="", name="intact.dev/batch-size")
     group_size: str = msgspec.field(default="", name="leaderworkerset.sigs.k8s.io/size")
+    follows: str = msgspec.field(default="", name="intact.dev/follows")
 
 
 class PodMeta(View):

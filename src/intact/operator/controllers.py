@@ -104,7 +104,7 @@ class Controllers:
         if "rbg" in names:
             self.rbg = RbgController(client, identity, now=now, leads=leads, rng=rng)
             self.handlers[VALIDATE_RBG_PATH] = self.rbg.validation.review
-            self.handlers[PLACE_PATH] = self.rbg.placement.review
+            self.handlers[PLACE_PATH] = self.rbg.new_pods.review
 
     @property
     def _all(self) -> list[Controller]:

@@ -7,8 +7,7 @@ from intact.model.pod import Pod
 from intact.model.pod_state import condition_of, is_gone, is_terminating
 from intact.model.rbg import DEPLOYMENT, BatchProgress, Coordination, Role
 from intact.rollout.batches import Mode, count, release
-from intact.rollout.coordinations import SEQUENTIAL, batching
-from intact.rollout.names import BATCH
+from intact.rollout.coordinations import SEQUENTIAL, batching, place_label
 from intact.rollout.replicas import replicas
 
 
@@ -22,7 +21,7 @@ def batch_progress(
     """`wanted` are the replicas that the roles should have, `released` the batches that have been
     started."""
     rules = batching(coordination)
-    label = BATCH + coordination.name
+    label = place_label(coordination)
     total = count({name: wanted[name] for name in rules.ratios}, rules.ratios)
     ready = [
         number
@@ -37,7 +36,7 @@ def batch_progress(
             number
             for name in rules.ratios
             for pod in pods[name]
-            if (number := _batch(pod, label)) is not None and finds_no_node(pod)
+            if (number := batch_label(pod, label)) is not None and finds_no_node(pod)
         }
     )
     mode = Mode(rules.batch_mode or SEQUENTIAL)
@@ -46,10 +45,12 @@ def batch_progress(
 
 
 def _ready_in(role: Role, pods: Sequence[Pod], label: str, number: int) -> int:
-    return sum(one.ready for one in replicas(role, pods) if _batch(one.pods[0], label) == number)
+    return sum(
+        one.ready for one in replicas(role, pods) if batch_label(one.pods[0], label) == number
+    )
 
 
-def _batch(pod: Pod, label: str) -> int | None:
+def batch_label(pod: Pod, label: str) -> int | None:
     """The number of the pod's batch; None if it has none."""
     return parse_count(pod.metadata.labels.get(label, ""))
 
@@ -58,7 +59,7 @@ def pods_in_batches(pods: Iterable[Pod], label: str) -> dict[int, int]:
     """By batch, how many pods stay."""
     found: dict[int, int] = {}
     for pod in pods:
-        number = _batch(pod, label)
+        number = batch_label(pod, label)
         if number is not None and not is_gone(pod):
             found[number] = found.get(number, 0) + 1
     return found
@@ -72,13 +73,13 @@ def misplaced(
     gave away the same place. Other surplus pods are the Deployment's own to delete."""
     if role.kind != DEPLOYMENT:
         return []
-    label, ratio = BATCH + coordination.name, batching(coordination).ratios[role.name]
+    label, ratio = place_label(coordination), batching(coordination).ratios[role.name]
     have = pods_in_batches(pods, label)
     short = sum(max(0, ratio - have.get(number, 0)) for number in range(started))
     found: list[Pod] = []
     left = {number: 0 if number >= started else ratio for number in have}
     for pod in sorted(pods, key=lambda one: one.metadata.name):
-        number = _batch(pod, label)
+        number = batch_label(pod, label)
         if number is None or is_gone(pod):
             continue
         if left[number]:

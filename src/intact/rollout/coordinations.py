@@ -5,12 +5,15 @@ from dataclasses import dataclass
 
 from intact.model.amounts import IntOrPercent
 from intact.model.rbg import AffinityScheduling, Coordination, RbgSpec
+from intact.rollout.names import PLACED
+from intact.rollout.revisions import hash_of
 
 ROLLING_UPDATE = "RollingUpdate"
 AFFINITY_SCHEDULING = "AffinityScheduling"
 TYPES = (ROLLING_UPDATE, AFFINITY_SCHEDULING)
 SEQUENTIAL = "Sequential"
 PARALLEL = "Parallel"
+NODE = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,17 @@ def _either(flat: IntOrPercent | None, typed: IntOrPercent | None) -> IntOrPerce
 
 def batching(coordination: Coordination) -> AffinityScheduling:
     return coordination.strategy.affinity_scheduling or AffinityScheduling()
+
+
+def is_of_nodes(coordination: Coordination) -> bool:
+    """Whether its domains are single nodes, which hold one batch each."""
+    return batching(coordination).topology_key == NODE
+
+
+def place_label(coordination: Coordination) -> str:
+    """Label on the pods that were given a batch by these very rules."""
+    rules = batching(coordination)
+    return PLACED + hash_of([coordination.name, rules.topology_key, rules.ratios])
 
 
 def of_type(spec: RbgSpec, wanted: str) -> Iterator[Coordination]:

@@ -20,9 +20,14 @@ COORDINATION = "coordination.workloads.x-k8s.io/"
 MEMBER = "member"
 BATCH = pod_labels.BATCH
 BATCH_SIZE = pod_labels.BATCH_SIZE
-BATCHED = "intact.dev/batched"
-"""Label on the pods of roles in batches: the name of the coordination. The API server sends only
-pods with this label to the placement webhook."""
+PLACED = "placed.intact.dev/"
+"""Prefix of a label on pods in batches, followed by a hash of the rules; the value is the number of
+the batch. Affinity goes by this label: pods of earlier rules neither match nor block pods of the
+present ones."""
+AWAITED = "intact.dev/awaited"
+"""Label on a pod that another pod of its batch makes room for; the value is its UID."""
+FOLLOWS = "intact.dev/follows"
+"""Annotation on a pod that made room: the UID of the pod that must be scheduled before it."""
 AGREED = "intact.dev/agreed-replicas"
 """Annotation on a role's scaling adapter: the last number that adapter and role agreed on."""
 

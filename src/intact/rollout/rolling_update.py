@@ -35,13 +35,14 @@ from intact.rollout.coordinations import (
     rolling_rules,
 )
 from intact.rollout.facts import RoleFacts
-from intact.rollout.names import REVISION, role_revision_label, workload_name
+from intact.rollout.names import role_revision_label, workload_name
 from intact.rollout.orders import Eviction, RolloutStep, WorkloadOrder
 from intact.rollout.plan import Plan, PlannedRole, RolePlan, Rules, State
 from intact.rollout.progress import DEADLINE, STALLED, events, role_progress, until_deadline
 from intact.rollout.ratios import ceil, parse
 from intact.rollout.replicas import number_in_name
-from intact.rollout.revisions import ages, completed, group_hash, templates
+from intact.rollout.revision_labels import labels_of, relabelled
+from intact.rollout.revisions import ages, completed, templates
 from intact.rollout.unready import unready
 
 _View = statefulset.Ordinals | leaderworkerset.Places | deployment.Pair | change_of_kind.Change
@@ -136,7 +137,7 @@ def next_step(
         progress=progress,
         evict=evict,
         settled=settled,
-        relabel=_labels(facts, plan),
+        relabel=_labels(facts, plan, history),
         events=events(coordination.name, told, progress, rolls=not (was_there or is_stable)),
         again_in=min([*soon, *([] if until is None else [until])], default=None),
         rollback_to=_rollback_to(group, progress),
@@ -268,30 +269,26 @@ def _goes_back(facts: Mapping[str, RoleFacts], history: Sequence[ControllerRevis
     return False
 
 
-def _labels(facts: Mapping[str, RoleFacts], plan: Plan) -> dict[str, str]:
+def _labels(
+    facts: Mapping[str, RoleFacts], plan: Plan, history: Sequence[ControllerRevision]
+) -> dict[str, str]:
     """By pod name, the revision that routers should read on the pod.
 
     An updated pod gets the coordination's new revision. A role whose template has not changed has
     nothing to move: its pods get the new label in step with the other roles, so that old and new
     pods of every role find a peer.
     """
-    target = group_hash({name: one.revision for name, one in facts.items()})
+    revisions = {name: one.revision for name, one in facts.items()}
     changing = [one for one in plan.roles.values() if one.started < one.desired]
     share = min((Fraction(one.ready, one.desired) for one in changing), default=Fraction(1))
     found: dict[str, str] = {}
     for name, role_plan in plan.roles.items():
-        one = facts[name]
-        pods = [pod for pod in one.pods if one.is_updated(pod) and not is_terminating(pod)]
-        due = len(pods)
+        pods = [pod for pod in facts[name].pods if not is_terminating(pod)]
+        due = sum(map(facts[name].is_updated, pods))
         if role_plan.started >= role_plan.desired:
-            due = ceil(share * len(pods))
+            due = ceil(share * due)
         pods.sort(key=_newest_first)
-        labelled = sum(pod.metadata.labels.get(REVISION) == target for pod in pods)
-        for pod in pods:
-            present = pod.metadata.labels.get(REVISION)
-            if present != target and (present is None or labelled < due):
-                found[pod.metadata.name] = target
-                labelled += 1
+        found |= relabelled(labels_of(name, revisions, history), pods, due)
     return found
 
 

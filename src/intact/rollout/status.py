@@ -60,13 +60,16 @@ def next_status(
     revision: str,
     problems: Sequence[str],
     now: datetime,
+    moving: Mapping[str, str] | None = None,
     *,
     stored: bool = True,
 ) -> RbgStatus:
     """`rollouts` and `batches` have the progress of coordinations, by name. A coordination that is
-    in neither keeps the progress that is stored. `stored` says whether the revision is."""
+    in neither keeps the progress that is stored. `moving` says, by coordination, what pods that
+    move into batches wait for. `stored` says whether the revision is."""
     states = [
-        _state(group, each, roles, rollouts, batches, now) for each in group.spec.coordination
+        _state(group, each, roles, rollouts, batches, (moving or {}).get(each.name, ""), now)
+        for each in group.spec.coordination
     ]
     word = _in_a_word(states)
     done = (
@@ -147,13 +150,15 @@ def _state(
     roles: Sequence[RoleStatus],
     rollouts: Mapping[str, Mapping[str, RoleProgress]],
     batches: Mapping[str, BatchProgress],
+    moving: str,
     now: datetime,
 ) -> CoordinationState:
     before = group.status.coordination_named(coordination.name)
     stored = before.progress if before is not None else {}
     in_batches = batches.get(coordination.name)
     if in_batches is not None:
-        progress = _batch_states(batching(coordination).ratios, roles, in_batches, stored, now)
+        ratios = batching(coordination).ratios
+        progress = _batch_states(ratios, roles, in_batches, moving, stored, now)
     else:
         progress = dict(rollouts.get(coordination.name, stored))
     state = CoordinationState(
@@ -172,6 +177,7 @@ def _batch_states(
     ratios: Mapping[str, int],
     roles: Sequence[RoleStatus],
     batches: BatchProgress,
+    moving: str,
     stored: Mapping[str, RoleProgress],
     now: datetime,
 ) -> dict[str, RoleProgress]:
@@ -180,6 +186,8 @@ def _batch_states(
     if batches.pending:
         numbers = ", ".join(map(str, batches.pending))
         state, waiting = State.WAITING, f"batch {numbers} does not fit into one domain"
+    elif moving:
+        state, waiting = State.UPDATING, moving
     elif batches.ready < batches.total:
         state, waiting = State.UPDATING, f"{batches.ready} of {batches.total} batches are ready"
     statuses = {one.name: one for one in roles}

@@ -1,17 +1,23 @@
 """AffinityScheduling with a real scheduler: each batch in a domain of its own."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
-from intact.model.rbg import RoleBasedGroup
 from tests.support.batch_nodes import nodes, remove_nodes
+from tests.support.batched_groups import (
+    by_batch,
+    fits_one,
+    placed,
+    progress,
+    six_three,
+    whole,
+)
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import NamespaceUnderTest, eventually
-from tests.support.objects import NODES, Json
-from tests.support.rbg_objects import batches, group, kind, role, rolling, template
+from tests.support.objects import NODES
+from tests.support.rbg_objects import batches, rolling
 from tests.support.rbg_waiting import (
     GROUPS,
     change,
@@ -21,57 +27,11 @@ from tests.support.rbg_waiting import (
     role_pods,
 )
 
-BATCH = "batch.coordination.workloads.x-k8s.io/batched"
-MEMBER = "coordination.workloads.x-k8s.io/batched"
-
 
 @pytest.fixture(autouse=True)
 def no_nodes_left(ns: NamespaceUnderTest, runner: asyncio.Runner) -> Iterator[None]:
     yield
     runner.run(remove_nodes(ns))
-
-
-def fits_one(ns: NamespaceUnderTest, image: str = "engine:1") -> Json:
-    container = {"name": "engine", "image": image, "resources": {"requests": {"cpu": "1"}}}
-    return template(containers=[container], nodeSelector={"home": ns.name})
-
-
-def six_three(
-    ns: NamespaceUnderTest, mode: str, workload: str = "StatefulSet", **spec: object
-) -> Json:
-    each = kind(workload) | {"template": fits_one(ns)}
-    roles = (role("prefill", 6) | each, role("decode", 3) | each)
-    coordination = [batches({"prefill": 2, "decode": 1}, mode)]
-    return group("llm", *roles, **{"coordination": coordination, **spec})
-
-
-async def placed(ns: NamespaceUnderTest) -> dict[str, Counter[tuple[str, str]]]:
-    """By node: how many pods of which role and batch."""
-    found: dict[str, Counter[tuple[str, str]]] = {}
-    for name in ("prefill", "decode"):
-        for pod in await role_pods(ns, name):
-            if "deletionTimestamp" in pod["metadata"]:
-                continue
-            labels = pod["metadata"]["labels"]
-            assert labels[MEMBER] == "member"
-            node = pod["spec"].get("nodeName", "")
-            found.setdefault(node, Counter())[name, labels[BATCH]] += 1
-    return found
-
-
-def whole(number: int) -> Counter[tuple[str, str]]:
-    return Counter({("prefill", str(number)): 2, ("decode", str(number)): 1})
-
-
-def by_batch(found: dict[str, Counter[tuple[str, str]]]) -> list[Counter[tuple[str, str]]]:
-    return sorted(found.values(), key=lambda one: min(batch for _, batch in one))
-
-
-def progress(found: RoleBasedGroup) -> tuple[int, int, int, list[int]]:
-    [state] = [one for one in found.status.coordination_state if one.name == "batched"]
-    assert state.batches is not None
-    one = state.batches
-    return one.total, one.started, one.ready, one.pending
 
 
 @pytest.mark.parametrize("mode", ["Sequential", "Parallel"])

@@ -8,7 +8,7 @@ import msgspec
 
 from intact.model.meta import ObjectMeta, OwnerReference
 from intact.model.pod import PodMeta, RolePod, RolePodCondition, RolePodStatus
-from intact.model.rbg import CoordinationState, RbgStatus, Role, RoleBasedGroup
+from intact.model.rbg import CoordinationState, Json, RbgStatus, Role, RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
 from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import HELD, role_revision_label
@@ -68,6 +68,8 @@ class Scene:
         self.now = NOW
         self.images: tuple[str, ...] = ("engine:1", "engine:2")
         """Oldest first."""
+        self.unchanged: tuple[str, ...] = ()
+        """Roles that have always had the newest image."""
         self.sizes = {"prefill": prefill, "decode": decode}
         self.facts: dict[str, RoleFacts] = {}
         for each in self.group.spec.roles:
@@ -98,10 +100,13 @@ class Scene:
                     name=f"llm-{number}", creation_timestamp=f"2026-01-01T00:00:0{number}Z"
                 ),
                 revision=number,
-                data={"roles": {one: template_of(self.role(one, image)) for one in self.sizes}},
+                data={"roles": {one: self._had(one, image) for one in self.sizes}},
             )
             for number, image in enumerate(self.images, 1)
         ]
+
+    def _had(self, name: str, image: str) -> Json:
+        return template_of(self.role(name, self.images[-1] if name in self.unchanged else image))
 
     def put(self, name: str, *pods: RolePod) -> None:
         """In place of those of the same name."""

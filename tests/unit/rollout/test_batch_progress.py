@@ -6,12 +6,12 @@ import pytest
 from intact.model.pod import Pod, PodCondition, PodStatus
 from intact.model.rbg import BatchProgress, Coordination, Role
 from intact.rollout.batch_progress import batch_progress, misplaced, pods_in_batches
-from intact.rollout.names import BATCH
+from intact.rollout.coordinations import place_label
 from tests.support.rbg_objects import batches, kind, role
 from tests.unit.rollout.scene import pod
 
-LABEL = BATCH + "batched"
 RULES = msgspec.convert(batches({"prefill": 2, "decode": 1}), Coordination)
+LABEL = place_label(RULES)
 ROLES = {name: msgspec.convert(role(name, **kind("Deployment")), Role) for name in RULES.roles}
 
 

@@ -12,6 +12,7 @@ from intact.model.rbg import CoordinationState, RbgStatus, RoleStatus
 from intact.rollout.names import REVISION
 from intact.rollout.orders import RolloutStep
 from intact.rollout.plan import Rules
+from intact.rollout.revisions import group_hash
 from intact.rollout.rolling_update import rules_of
 from tests.unit.rollout.scene import Scene, pod
 
@@ -109,18 +110,32 @@ def test_every_template_has_the_whole_deadline() -> None:
 def test_routers_read_the_new_revision_on_updated_pods_alone() -> None:
     scene = Scene()
     scene.put("prefill", pod("prefill", 9, scene.new("prefill")))
-    assert scene.step().relabel.keys() == {"llm-prefill-9"}
+    labels = dict(scene.step().relabel)
+    new, old = (
+        group_hash({name: made(name) for name in scene.sizes}) for made in (scene.new, scene.old)
+    )
+    assert labels.pop("llm-prefill-9") == new
+    assert set(labels.values()) == {old}
+    assert len(labels) == 14
 
 
 def test_a_role_that_has_not_changed_takes_the_label_in_step() -> None:
     scene = Scene()
+    scene.unchanged = ("decode",)
     scene.live("decode", settled=True, partition=0)
-    scene.put("prefill", *(pod("prefill", at, scene.new("prefill")) for at in (8, 9)))
-    before = {REVISION: "before"}
+    old = group_hash({"prefill": scene.old("prefill"), "decode": scene.new("decode")})
+    before = {REVISION: old}
+    olds = [pod("prefill", at, scene.old("prefill"), labels=before) for at in range(8)]
+    news = [pod("prefill", at, scene.new("prefill")) for at in (8, 9)]
+    scene.put("prefill", *olds, *news)
     scene.put("decode", *(pod("decode", at, scene.new("decode"), labels=before) for at in range(5)))
     labels = scene.step().relabel
     assert labels.keys() == {"llm-prefill-8", "llm-prefill-9", "llm-decode-4"}
     assert len(set(labels.values())) == 1
+    # One that restarts without Intact does not get ahead of the others.
+    scene.put("decode", pod("decode", 0, scene.new("decode")))
+    labels = scene.step().relabel
+    assert labels["llm-decode-0"] == old
 
 
 @pytest.mark.parametrize("nothing", [0, "0", "0%"])

@@ -63,8 +63,10 @@ def _cluster_rules() -> list[Json]:
         _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
         _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
         _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
-        # The label with the revision, which routers read on a pod.
+        # Labels with the revision, which routers read on a pod, and with its batch.
         _rule("", ["pods"], ["patch"]),
+        # The domains that pods of batches run in.
+        _rule("", ["nodes"], ["get"]),
         _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
         _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
         _rule("policy", ["poddisruptionbudgets"], READ),

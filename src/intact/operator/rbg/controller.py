@@ -17,6 +17,7 @@ from intact.kube.resources import RBGS
 from intact.kube.store import Key, key_of
 from intact.model.pod_state import controller_of
 from intact.model.rbg import RoleBasedGroup
+from intact.operator.rbg.new_pods import NewPods
 from intact.operator.rbg.placement import Placement
 from intact.operator.rbg.reconcile import RbgReconciler
 from intact.operator.rbg.resources import LEADER_WORKER_SETS
@@ -45,7 +46,7 @@ class RbgController:
         self._sets_wanted = asyncio.Event()
         self.stores = RbgStores(client, rng)
         self.rollouts = RolloutTimes(self.stores.groups.store, now)
-        self.placement = Placement(client, self.stores)
+        self.new_pods = NewPods(client, self.stores, Placement(self.stores))
         self.validation = RbgValidation(client)
         self.events = EventRecorder(client, "intact", identity, now=now, rng=rng)
         self.queue: Queue[Key] = Queue("rbg", rng=rng)

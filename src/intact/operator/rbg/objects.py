@@ -20,15 +20,11 @@ from intact.model.rbg import (
 from intact.model.role_workload import RoleWorkload
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg.templates import leader_and_worker, pod_template
-from intact.rollout.coordinations import AFFINITY_SCHEDULING, coordination_of
 from intact.rollout.facts import RoleFacts
 from intact.rollout.names import (
     AGREED,
-    BATCHED,
-    COORDINATION,
     GROUP,
     GROUP_KEY,
-    MEMBER,
     ROLE_SIZE,
     group_key,
     labels,
@@ -103,15 +99,6 @@ def workload(
     return body
 
 
-def _pod_labels(group: RoleBasedGroup, order: WorkloadOrder) -> dict[str, str]:
-    """Labels in addition to those that all pods of a role have. A pod gets its batch when it is
-    created."""
-    batches = coordination_of(group.spec, order.role.name, AFFINITY_SCHEDULING)
-    if batches is None:
-        return order.labels
-    return {**order.labels, COORDINATION + batches.name: MEMBER, BATCHED: batches.name}
-
-
 def _selector(group: RoleBasedGroup, role: Role) -> Json:
     meta = group.metadata
     return {"matchLabels": selector_labels(meta.namespace, meta.name, role.name)}
@@ -131,9 +118,7 @@ def _stateful_set(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkloa
         ),
         "selector": _selector(group, role),
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": update},
-        "template": pod_template(
-            meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
-        ),
+        "template": pod_template(meta.namespace, meta.name, role, order.revision, order.labels),
         **_min_ready(role),
     }
 
@@ -170,9 +155,7 @@ def _deployment(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload 
         "replicas": order.replicas,
         "selector": _selector(group, role),
         "strategy": strategy,
-        "template": pod_template(
-            meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
-        ),
+        "template": pod_template(meta.namespace, meta.name, role, order.revision, order.labels),
         **({"paused": True} if order.paused or paused else {}),
         **_min_ready(role),
     }
@@ -192,7 +175,7 @@ def _leader_worker_set(
     if rolling.max_surge is not None:
         update["maxSurge"] = rolling.max_surge
     leader, worker = leader_and_worker(
-        meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
+        meta.namespace, meta.name, role, order.revision, order.labels
     )
     sets = role.leader_worker_set
     return {

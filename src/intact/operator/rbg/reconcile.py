@@ -204,8 +204,9 @@ class RbgReconciler:
         coordinated = {role for step in every for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
         refusals += await self._revisions.trim(group)
-        misplaced = await self._batch_repair.put_right(group, facts.roles, facts.batches)
-        self._ask_again(group, misplaced)
+        leaving = {one.pod.metadata.uid for step in steps.values() for one in step.evict}
+        repaired = await self._batch_repair.put_right(group, facts.roles, facts.batches, leaving)
+        self._ask_again(group, repaired.again)
         roles = [
             role_status(one, applied.waiting.get(name, "")) for name, one in facts.roles.items()
         ]
@@ -214,10 +215,11 @@ class RbgReconciler:
             group,
             roles,
             rollouts,
-            facts.batches,
+            repaired.batches,
             name_of(group),
             problems,
             self._now(),
+            repaired.waiting,
             stored=not unstored,
         )
         await self._reporting.write(group, status)

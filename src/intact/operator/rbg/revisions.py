@@ -33,8 +33,7 @@ class RbgRevisions:
 
     def history(self, group: RoleBasedGroup) -> list[ControllerRevision]:
         """Oldest first."""
-        found = self._stores.owned(self._stores.revisions, group)
-        return sorted(found, key=lambda one: one.revision)
+        return self._stores.history(group)
 
     async def keep(self, group: RoleBasedGroup) -> bool:
         """Make the present templates the newest revision. Returns whether it is new."""

@@ -117,6 +117,10 @@ class RbgStores:
         found = self._of(self.pods, group)
         return [pod for pod in found if pod.metadata.labels.get(ROLE) == role]
 
+    def history(self, group: RoleBasedGroup) -> list[ControllerRevision]:
+        """The revisions of its templates, oldest first."""
+        return sorted(self.owned(self.revisions, group), key=lambda one: one.revision)
+
     def owned(self, reflector: Reflector[T], group: RoleBasedGroup) -> list[T]:
         """The objects of one kind that the RoleBasedGroup controls, whatever their labels say."""
         return reflector.store.by_index("owner", group.metadata.uid)

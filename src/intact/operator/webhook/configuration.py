@@ -15,7 +15,7 @@ from intact.model.base import View
 from intact.model.meta import ObjectMeta
 from intact.operator.names import LABELS
 from intact.operator.webhook import cel
-from intact.rollout.names import BATCHED
+from intact.rollout.names import GROUP
 
 NAME = "intact"
 GATED_LABEL = "intact.dev/gated"
@@ -30,6 +30,8 @@ VALIDATE_RBG_PATH = "/validate/rbg"
 PLACE_PATH = "/place"
 NEVER_GATED = ("kube-system",)
 _TIMEOUT = 10
+_NEW_POD_TIMEOUT = 3
+"""A pod that starts must not wait long for an Intact that hangs."""
 
 Json = dict[str, Any]
 
@@ -218,7 +220,7 @@ def mutating_configuration(
     served: Collection[str] | None = None,
 ) -> Json:
     """The mutating webhooks: the UID in evictions, the status of PodDisruptionBudgets that count
-    groups, and the place of pods that come in batches."""
+    groups, and revision and batch of new pods of RoleBasedGroups."""
     rule = _rule(PDBS.group, PDBS.version, f"{PDBS.plural}/status", "UPDATE")
     by_label = _webhook(
         address,
@@ -238,7 +240,7 @@ def mutating_configuration(
         cel.SCOPED_BY_FIELD,
         cel.INTACT_DECIDES,
     )
-    batched = {"matchExpressions": [{"key": BATCHED, "operator": "Exists"}]}
+    of_groups = {"matchExpressions": [{"key": GROUP, "operator": "Exists"}]}
     rule = _rule("", "v1", "pods", "CREATE")
     place = _webhook(address, ca_bundle, "pods.place.intact.dev", PLACE_PATH, rule)
     rule = _rule("", "v1", "pods/eviction", "CREATE")
@@ -252,7 +254,14 @@ def mutating_configuration(
         },
         {**by_label, "objectSelector": IN_GROUPS},
         by_field,
-        {**place, "objectSelector": batched, "reinvocationPolicy": "Never"},
+        {
+            **place,
+            "objectSelector": of_groups,
+            "reinvocationPolicy": "Never",
+            # Without Intact, pods are created without what it adds; the leader adds it later.
+            "failurePolicy": "Ignore",
+            "timeoutSeconds": _NEW_POD_TIMEOUT,
+        },
     ]
     return _configuration(MUTATING, served, webhooks)
 

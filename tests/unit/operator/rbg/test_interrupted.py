@@ -2,8 +2,12 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from intact.kube.transport import Request
-from intact.rollout.names import BATCH, HELD
+from intact.model.rbg import Coordination
+from intact.rollout.coordinations import place_label
+from intact.rollout.names import HELD
 from intact.rollout.replicas import GROUP_INDEX
 from intact.rollout.revisions import HISTORY
 from intact.sandbox import Rule
@@ -94,6 +98,7 @@ def held(scene: Scene) -> list[str]:
 
 
 RATIOS = {"prefill": 2, "decode": 1}
+RULES = msgspec.convert(batches(RATIOS), Coordination)
 
 
 async def first_batch(scene: Scene) -> None:
@@ -108,7 +113,7 @@ async def give_batches(scene: Scene) -> None:
     for one in scene.pods():
         name, _, number = one["metadata"]["name"].rpartition("-")
         label = str(int(number) // RATIOS[name.removeprefix("llm-")])
-        body = {"metadata": {"labels": {BATCH + "batched": label}}}
+        body = {"metadata": {"labels": {place_label(RULES): label}}}
         await scene.client.patch(PODS, body, one["metadata"]["name"], NS)
 
 

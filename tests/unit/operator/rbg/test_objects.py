@@ -11,7 +11,7 @@ from intact.model.rbg import Role, RoleBasedGroup
 from intact.model.role_workload import RoleWorkload, RoleWorkloadSpec, RoleWorkloadStatus
 from intact.operator.rbg import objects
 from intact.rollout.facts import RoleFacts, WorkloadFacts
-from intact.rollout.names import BATCHED, GROUP
+from intact.rollout.names import GROUP
 from intact.rollout.orders import WorkloadOrder
 from tests.support.rbg_objects import Json, batches, group, kind, role
 from tests.support.rbg_upstream import rollout
@@ -91,11 +91,11 @@ def test_a_leader_worker_set_has_both_templates_and_the_partition_of_the_rollout
     assert images == ["leader:1", "engine:1"]
 
 
-def test_pods_of_a_role_in_batches_are_sent_to_the_placement_webhook() -> None:
+def test_batches_change_no_template() -> None:
+    """A changed template would restart all pods of the role, past the batches."""
+    roles = role("prefill", 4), role("decode", 2)
     rules = batches({"prefill": 2, "decode": 1})
-    found = spec(read(role("prefill", 4), role("decode", 2), coordination=[rules]))
-    assert found["template"]["metadata"]["labels"][BATCHED] == "batched"
-    assert BATCHED not in spec(read(role("prefill")))["template"]["metadata"]["labels"]
+    assert spec(read(*roles, coordination=[rules])) == spec(read(*roles))
 
 
 def test_a_service_of_a_stateful_set_shows_pods_that_are_not_ready() -> None:

@@ -15,27 +15,32 @@ from intact.model.rbg import (
     RoleBasedGroup,
 )
 from intact.operator.rbg.placement import affinity_of, batch_size
+from intact.rollout.coordinations import place_label
+from intact.rollout.names import AWAITED
 
 NODE, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def affinity(topology: str, own: dict[str, Any] | None = None) -> dict[str, Any]:
+def rules(topology: str) -> Coordination:
     scheduling = AffinityScheduling(topology_key=topology, ratios={"a": 1, "b": 1})
-    coordination = Coordination(
+    return Coordination(
         name="pair",
         type="AffinityScheduling",
         roles=["a", "b"],
         strategy=CoordinationStrategy(affinity_scheduling=scheduling),
     )
+
+
+def affinity(topology: str, own: dict[str, Any] | None = None, follows: str = "") -> dict[str, Any]:
     group = RoleBasedGroup(metadata=ObjectMeta(name="g", namespace="ns"))
-    return affinity_of(group, coordination, own, 2)
+    return affinity_of(group, rules(topology), own, 2, follows)
 
 
 def requirement(term: dict[str, Any]) -> tuple[str, Any]:
-    batch = "batch.coordination.workloads.x-k8s.io/pair"
-    return term["topologyKey"], term["labelSelector"]["matchLabels"].get(batch)
+    topology = term["topologyKey"]
+    return topology, term["labelSelector"]["matchLabels"].get(place_label(rules(topology)))
 
 
 @pytest.mark.parametrize("topology", [NODE, ZONE])
@@ -77,3 +82,9 @@ def test_the_size_of_a_batch_is_that_of_all_its_roles_in_pods(
     scheduling = AffinityScheduling(topology_key=NODE, ratios={"a": 2, "b": 3})
     strategy = CoordinationStrategy(affinity_scheduling=scheduling)
     assert batch_size(group, Coordination(name="pair", strategy=strategy)) == size
+
+
+def test_a_pod_that_made_room_comes_after_the_one_that_waited() -> None:
+    [batch, other] = affinity(NODE, follows="uid")["podAffinity"][REQUIRED]
+    assert AWAITED not in batch["labelSelector"]["matchLabels"]
+    assert other["labelSelector"]["matchLabels"][AWAITED] == "uid"

@@ -118,8 +118,16 @@ def test_a_webhook_that_does_not_answer_refuses(name: str) -> None:
         "settings.pdbs.intact.dev",
         "leaving.pdbs.intact.dev",
         "evictions.door.intact.dev",
+        "pods.place.intact.dev",
     )
     assert webhooks()[name]["failurePolicy"] == ("Ignore" if ignored else "Fail")
+
+
+def test_only_pods_of_role_based_groups_are_labelled_and_placed() -> None:
+    place = webhooks()["pods.place.intact.dev"]
+    key = "rolebasedgroup.workloads.x-k8s.io/name"
+    assert place["objectSelector"] == {"matchExpressions": [{"key": key, "operator": "Exists"}]}
+    assert place["timeoutSeconds"] < 10
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,9 @@ async def test_a_stalled_rollout_is_shown_and_undone(tmp_path: Path) -> None:
     async with running(tmp_path, STEADY, progressDeadlineSeconds=1) as this:
         await this.change(template("engine:2"), {**template("engine:2"), "metadata": UNREADY})
         stalled = await this.rbg("status", "llm", "-w")
+        # On a busy machine the way back may take longer than a second a step.
+        patient = {"spec": {"progressDeadlineSeconds": 600}}
+        await this.client.patch(GROUPS, patient, "llm", "default")
         undone = await this.rbg("undo", "llm")
         back = await this.rbg("status", "llm", "-w")
         assert await this.images() == {"engine:1"}

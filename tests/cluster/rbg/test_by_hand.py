@@ -42,7 +42,8 @@ VALIDATING = untyped(
     namespaced=False,
 )
 UNREADY = {"metadata": {"annotations": {"devcluster.intact.dev/unready": "true"}}}
-NAMED = ("status", "undo", "plan", "history", "pause", "resume", "restart")
+NAMED = ("status", "undo", "plan", "pause")
+"""One command of each sort; unit tests have them all."""
 
 
 def trio(**spec: Any) -> Json:
@@ -147,7 +148,7 @@ async def edited_all_the_time(ns: NamespaceUnderTest) -> AsyncGenerator[None, No
             body = {"metadata": {"annotations": {"test/number": str(number)}}}
             await ns.client.patch(GROUPS, body, "llm", ns.name)
 
-    editing = asyncio.gather(*(edit() for _ in range(3)))
+    editing = asyncio.create_task(edit())
     try:
         yield
     finally:

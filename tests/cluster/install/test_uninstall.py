@@ -16,6 +16,7 @@ from tests.support.namespace_under_test import (
     eventually,
 )
 from tests.support.objects import (
+    DEPLOYMENTS,
     PODS,
     SERVICE_ACCOUNTS,
     STATEFUL_SETS,
@@ -23,7 +24,7 @@ from tests.support.objects import (
     spread_stateful_set,
 )
 from tests.support.pdb_groups import Groups
-from tests.support.rbg_objects import group, role
+from tests.support.rbg_objects import group, kind, role
 from tests.support.rbg_waiting import CONFIG_MAPS, GROUP, GROUPS, REVISIONS, SERVICES, group_settled
 
 SHARD = "shard"
@@ -111,14 +112,14 @@ async def of_the_group(ns: NamespaceUnderTest) -> dict[str, set[str]]:
     """What the RoleBasedGroup llm has, by plural: the UIDs. Terminating pods are gone, and the
     revisions of StatefulSets are their own."""
     found: dict[str, set[str]] = {}
-    for kind in (STATEFUL_SETS, SERVICES, CONFIG_MAPS, REVISIONS, PODS):
-        page = await ns.client.list(kind, ns.name, labels=f"{GROUP}=llm")
+    for resource in (STATEFUL_SETS, DEPLOYMENTS, SERVICES, CONFIG_MAPS, REVISIONS, PODS):
+        page = await ns.client.list(resource, ns.name, labels=f"{GROUP}=llm")
         metas = [each["metadata"] for each in page.items]
-        found[kind.plural] = {
+        found[resource.plural] = {
             each["uid"]
             for each in metas
             if "deletionTimestamp" not in each
-            and (kind != REVISIONS or "StatefulSet" not in owners_in(each))
+            and (resource != REVISIONS or "StatefulSet" not in owners_in(each))
         }
     return found
 
@@ -130,8 +131,8 @@ def owners_in(metadata: Json) -> set[str]:
 async def owners(ns: NamespaceUnderTest) -> set[str]:
     """The kinds that own what the RoleBasedGroup llm has, but for pods."""
     found: set[str] = set()
-    for kind in (STATEFUL_SETS, SERVICES, CONFIG_MAPS):
-        for each in (await ns.client.list(kind, ns.name, labels=f"{GROUP}=llm")).items:
+    for resource in (STATEFUL_SETS, DEPLOYMENTS, SERVICES, CONFIG_MAPS):
+        for each in (await ns.client.list(resource, ns.name, labels=f"{GROUP}=llm")).items:
             found |= owners_in(each["metadata"])
     return found
 
@@ -141,7 +142,8 @@ async def crds(ns: NamespaceUnderTest) -> list[str]:
 
 
 async def a_group(ns: NamespaceUnderTest) -> dict[str, set[str]]:
-    await ns.create(GROUPS, group("llm", role("prefill", 8), role("decode", 4)))
+    decode = role("decode", 4) | kind("Deployment")
+    await ns.create(GROUPS, group("llm", role("prefill", 8), decode))
     await group_settled(ns)
     found = await of_the_group(ns)
     assert len(found["pods"]) == 12
@@ -245,6 +247,7 @@ async def test_groups_are_deleted_with_their_workloads_if_asked_for(
     _, listed = await intact(intact_cluster, "uninstall", *options, "--dry-run")
     goes, _ = listed.split("would stay:")
     assert f"StatefulSet {ns.name}/llm-prefill\n" in goes
+    assert f"Deployment {ns.name}/llm-decode\n" in goes
     assert f"ConfigMap {ns.name}/llm\n" in goes
     assert f"12 pods of RoleBasedGroup {ns.name}/llm\n" in goes
     await intact_uninstall(intact_cluster, *options)

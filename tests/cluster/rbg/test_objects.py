@@ -7,7 +7,7 @@ import pytest
 
 from intact.kube.client import PatchType
 from intact.kube.errors import NotFound
-from intact.kube.resources import RBGS
+from intact.kube.resources import RBGS, untyped
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import UNREADY, NamespaceUnderTest, eventually
 from tests.support.objects import PODS, Json
@@ -29,6 +29,8 @@ from tests.support.rbg_waiting import (
     names_of,
     role_pods,
 )
+
+QUOTAS = untyped("", "v1", "resourcequotas", "ResourceQuota")
 
 
 async def test_a_group_becomes_workloads_services_and_addresses(ns: NamespaceUnderTest) -> None:
@@ -351,20 +353,27 @@ async def test_a_workload_of_another_owner_under_the_same_name_is_not_taken_over
     await group_settled(ns)
 
 
-async def test_a_refused_template_is_reported_and_does_not_hold_up_other_roles(
+async def test_a_refused_workload_is_reported_and_does_not_hold_up_other_roles(
     ns: NamespaceUnderTest,
 ) -> None:
-    wrong = template()
-    wrong["spec"]["containers"][0]["imagePullPolcy"] = "Always"
-    body = group("llm", role("prefill", 1) | {"template": wrong}, role("decode", 1))
+    """By a quota: an invalid template is refused together with its RoleBasedGroup."""
+    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/statefulsets.apps": "0"}}}
+    await ns.create(QUOTAS, quota)
+
+    async def counted() -> Json:
+        found: Json = await ns.client.get(QUOTAS, "none", ns.name)
+        return found
+
+    await eventually(counted, lambda one: "used" in one.get("status", {}), "the quota to count")
+    body = group("llm", role("prefill", 1), role("decode", 1, **kind("Deployment")))
     await ns.create(GROUPS, body)
     found = await group_until(
         ns, "llm", lambda one: one.status.ready == "1/2", "decode to be ready"
     )
     assert condition_of(found, "Ready") == ("False", "RoleNotApplied")
-    assert "imagePullPolcy" in found.status.role_statuses[0].message
+    assert "exceeded quota" in found.status.role_statuses[0].message
     await ns.events("RoleBasedGroup", "llm", "RoleNotApplied")
-    await change(ns, [{"op": "replace", "path": "/spec/roles/0/template", "value": template()}])
+    await ns.client.delete(QUOTAS, "none", ns.name)
     await group_settled(ns)
 
 

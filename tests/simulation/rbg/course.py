@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
+from intact.model.amounts import divide_up
 from tests.simulation.scenario import Weather
 from tests.support.objects import Json
 from tests.support.rbg_objects import group, kind, role, rolling
@@ -12,6 +13,7 @@ GROUP = "llm"
 INTACT = "intact"
 """The user that the operators write as."""
 OTHERS = "someone"
+KUBELET = "system:node"
 
 ROLES = ("prefill", "decode", "router", "cache")
 RATIOS = ("10%", "25%", "34%", "50%", "100%")
@@ -61,10 +63,9 @@ def course(seed: int, without: frozenset[str] = frozenset()) -> Course:
     roles = [
         role(name, rng.choice((1, 2, 3, 4, 4, 6, 8)), **kind(rng.choice(kinds))) for name in names
     ]
-    rules = []
+    body = group(GROUP, *roles, coordination=[])
     if len(names) > 1 and rng.random() < 0.75:
-        rules.append(rolling(*names[:2], **first_rules(rng)))
-    body = group(GROUP, *roles, coordination=rules)
+        body["spec"]["coordination"] = [rolling(*names[:2], **some_rules(rng, roles))]
     if rng.random() < 0.2:
         body["spec"] |= {"progressDeadlineSeconds": 20, "onFailure": "Rollback"}
     return Course(
@@ -83,13 +84,19 @@ def course(seed: int, without: frozenset[str] = frozenset()) -> Course:
     )
 
 
-def first_rules(rng: random.Random) -> dict[str, str | int]:
-    """Rules that leave every role a way forward: a role of one replica needs all of it."""
+def some_rules(rng: random.Random, roles: list[Json]) -> dict[str, str | int]:
+    """Rules that leave a StatefulSet among these roles a way forward."""
     found: dict[str, str | int] = {}
     if rng.random() < 0.6:
         found["maxSkew"] = rng.choice(RATIOS)
     if rng.random() < 0.7:
-        found["maxUnavailableRatio"] = rng.choice(("0%", *RATIOS))
+        sizes = [one["replicas"] for one in roles if is_stateful(one) and one["replicas"]]
+        least = divide_up(100, min(sizes)) if sizes else 0
+        found["maxUnavailableRatio"] = f"{max(least, rng.choice((0, 10, 25, 34, 50, 100)))}%"
     if rng.random() < 0.25:
         found["partition"] = rng.choice(("25%", "50%", "100%"))
     return found
+
+
+def is_stateful(role: Json) -> bool:
+    return bool(role.get("workload", {}).get("kind", "StatefulSet") == "StatefulSet")

@@ -16,7 +16,8 @@ from tests.simulation.rbg.course import (
     GROUP,
     NAMESPACE,
     ROLES,
-    first_rules,
+    is_stateful,
+    some_rules,
 )
 from tests.simulation.rbg.kubelet import is_bad
 from tests.simulation.rbg.world import World
@@ -88,6 +89,12 @@ class Users:
         for one in spec["roles"]:
             if is_bad(_image(one)):
                 one["template"] = template(self._new_image(good=True))
+        for each in spec.get("coordination", ()):
+            # With it, an update of a StatefulSet waits for good, as its status says.
+            if each["strategy"].get("maxUnavailableRatio") == "0%" and any(
+                is_stateful(one) for one in spec["roles"] if one["name"] in each["roles"]
+            ):
+                each["strategy"] = some_rules(self._rng, spec["roles"])
         if spec != self._world.group["spec"]:
             assert await self.write(spec, "heals the spec")
 
@@ -158,7 +165,7 @@ def _names(spec: Json) -> list[str]:
 def _rules(rng: random.Random, spec: Json) -> str:
     if not spec.get("coordination"):
         return ""
-    spec["coordination"][0]["strategy"] = first_rules(rng)
+    spec["coordination"][0]["strategy"] = some_rules(rng, spec["roles"])
     return f"rules are {spec['coordination'][0]['strategy']}"
 
 
@@ -170,7 +177,7 @@ def _coordination(rng: random.Random, spec: Json) -> str:
     if len(names) < 2:
         return ""
     chosen = rng.sample(names, rng.randint(2, len(names)))
-    spec["coordination"] = [rolling(*chosen, **first_rules(rng))]
+    spec["coordination"] = [rolling(*chosen, **some_rules(rng, spec["roles"]))]
     return f"coordination is added: {spec['coordination'][0]}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from intact.kube.errors import ApiError
 from intact.model.times import timestamp
-from tests.simulation.rbg.course import NAMESPACE
+from tests.simulation.rbg.course import KUBELET, NAMESPACE
 from tests.simulation.rbg.world import World
 from tests.support.objects import PODS, Json
 
@@ -36,7 +36,7 @@ def is_bad(image: str) -> bool:
 class Kubelet:
     def __init__(self, world: World) -> None:
         self._world = world
-        self._client = world.client("system:node")
+        self._client = world.client(KUBELET)
         self._rng = world.rng("kubelet")
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -61,6 +61,11 @@ class Kubelet:
         self._tasks.append(asyncio.create_task(what, name=name))
 
     async def _start(self, name: str, uid: str) -> None:
+        await asyncio.sleep(self._rng.uniform(0, 0.05))
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node"}
+        with suppress(ApiError):  # it is gone already
+            body = {"metadata": {"name": name, "uid": uid}, "target": target}
+            await self._client.create_subresource(PODS, name, NAMESPACE, "binding", body)
         most = self._world.course.slowest_start
         await asyncio.sleep(self._rng.uniform(0.1 * most, most))
         found = self._find(name, uid)
@@ -69,9 +74,8 @@ class Kubelet:
 
     async def _finish(self, name: str, uid: str) -> None:
         await asyncio.sleep(self._rng.uniform(0.05, 1.5))
-        if self._find(name, uid) is not None:
-            with suppress(ApiError):
-                await self._world.api.finish_pod(NAMESPACE, name)
+        with suppress(ApiError):  # it is gone already
+            await self._client.delete(PODS, name, NAMESPACE, grace_period_seconds=0, uid=uid)
 
     def _find(self, name: str, uid: str) -> Json | None:
         found = self._world.api.peek("pods", NAMESPACE, name)

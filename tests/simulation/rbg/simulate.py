@@ -31,9 +31,10 @@ def simulate_rbg(seed: int, make: Make = course) -> Outcome:
     # The tasks of a run refer to one another: uncollected, they slow down the next runs.
     gc.collect()
     world = World(make(seed))
-    loop = SimulatedLoop(seed, max_steps=_MOST_STEPS)
+    truth = Truth(world)
+    loop = SimulatedLoop(seed, on_step=truth.observe, max_steps=_MOST_STEPS)
     try:
-        loop.run_until_complete(_Run(world).main())
+        loop.run_until_complete(_Run(world, truth).main())
     except (Violation, Stuck, LimitReached, Deadlock) as error:
         raise Failed(_explain(world, error)) from error
     finally:
@@ -56,33 +57,23 @@ def _explain(world: World, error: Exception) -> str:
 
 
 class _Run:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, truth: Truth) -> None:
         self._world = world
-        self._truth = Truth(world)
+        self._truth = truth
         self._kubelet = Kubelet(world)
         self._operators = Operators(world)
         self._users = Users(world)
         self._others = Others(world, self._truth, self._kubelet)
-        self._failure: asyncio.Future[None] | None = None
 
     async def main(self) -> None:
-        asyncio.get_running_loop().set_exception_handler(self._failed)
-        self._failure = asyncio.get_running_loop().create_future()
         running = [
             asyncio.create_task(one.run(), name=type(one).__name__)
             for one in (*self._world.controllers(), self._kubelet)
         ]
         playing = asyncio.create_task(self._play(), name="play")
-        everything = {playing, self._failure, *running}
-        done, _ = await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({playing, *running}, return_when=asyncio.FIRST_COMPLETED)
         for one in done:
             one.result()
-
-    def _failed(self, _loop: object, context: dict[str, object]) -> None:
-        """What a step of some task raised."""
-        error = context.get("exception")
-        if isinstance(error, Exception) and self._failure and not self._failure.done():
-            self._failure.set_exception(error)
 
     async def _play(self) -> None:
         world = self._world

@@ -98,7 +98,7 @@ def next_step(
             )
             orders[name] = made.workloads
             settled += made.settled
-            evict += made.evict if not rules.paused else []
+            evict += made.evict  # while it is paused, none of them moves: too many pods go
         elif view is None or role_plan is None:
             orders[name] = [_first_order(group.metadata.name, facts[name])]
         elif isinstance(view, statefulset.Ordinals):

@@ -3,7 +3,8 @@
 A pod that was ready and goes is charged to Intact if Intact evicted or deleted it, or if the
 controller of its workload deleted it and nobody but Intact has changed that workload. A charge ends
 when a pod of the role becomes ready, and never exceeds what the role lacks. So what others took, and
-pods that fail, are never charged. Rules, at each charge:
+pods that fail, are never charged; nor are the pods that a StatefulSet outside of any coordination
+updates by itself. Rules, at each charge:
 
 1. A role lacks no more pods by Intact than its rules allow. The rules are those of any spec that
    Intact may go by: from the generation that its status shows, and those replaced a moment ago.
@@ -25,6 +26,7 @@ from tests.simulation.rbg.kubelet import is_ready, is_terminating
 from tests.simulation.rbg.world import WORKLOADS, World, seconds
 from tests.support.objects import Json
 
+COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 _GRACE = 6.0
 """Seconds for which a spec that was replaced still counts: what was decided by it takes effect."""
 
@@ -176,7 +178,21 @@ class Truth:
             return True
         if by == OTHERS or workload.tainted:
             return False
-        return not self._is_scaled_in(pod, workload)
+        if self._is_scaled_in(pod, workload):
+            return False
+        return by == COLLECTOR or not self._updates_itself(workload)
+
+    def _updates_itself(self, workload: Workload) -> bool:
+        """Whether it is a StatefulSet that no coordination holds. It starts anew with each template,
+        whatever became of the last one."""
+        found = self._world.api.peek(WORKLOADS[workload.kind], NAMESPACE, workload.name)
+        if workload.kind != "StatefulSet" or found is None:
+            return False
+        return any(
+            coordination_of(one.group.spec, workload.role, ROLLING_UPDATE) is None
+            and found["spec"]["replicas"] >= self.desired(workload.role, one)
+            for one in self.present()
+        )
 
     def _is_scaled_in(self, pod: Json, workload: Workload) -> bool:
         if workload.kind != "StatefulSet":

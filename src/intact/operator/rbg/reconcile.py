@@ -12,7 +12,7 @@ passes frozen values from step to step, in this order:
 | `rollout.rolling_update` | facts, history | a `RolloutStep` for each coordination |
 | `apply` | facts, orders | `Applied`: facts with answers, waiting roles, problems |
 | `evictions`, `rollback` | steps | refusals by role |
-| `cleanup`, `revisions`, `batch_repair` | what was applied | refusals |
+| `cleanup`, `revisions`, `pod_labels`, `batch_repair` | what was applied | refusals |
 | `reporting`, `scaling` | all of these | the status |
 """
 
@@ -37,6 +37,7 @@ from intact.operator.rbg.events import RbgEvents
 from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.facts import read_facts
+from intact.operator.rbg.pod_labels import PodLabels
 from intact.operator.rbg.reporting import RbgReporting
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg.revisions import RbgRevisions
@@ -86,11 +87,13 @@ class RbgReconciler:
         self._apply = RbgApply(stores, self._applier, self._events)
         self._cleanup = RbgCleanup(client, stores, self._events)
         self._batch_repair = BatchRepair(client, self._events)
+        self._pod_labels = PodLabels(client)
         self._reporting = RbgReporting(client, stores, self._events, leads=leads)
         for resource in WORKLOADS.values():
             stores.workloads[resource.kind].store.subscribe(self._forget(resource))
         stores.services.store.subscribe(self._forget(SERVICES))
         stores.config_maps.store.subscribe(self._forget(CONFIG_MAPS))
+        stores.pods.store.subscribe(self._evicted.seen)
 
     @property
     def writes(self) -> int:
@@ -102,6 +105,7 @@ class RbgReconciler:
             self._evictions,
             self._cleanup,
             self._batch_repair,
+            self._pod_labels,
             self._reporting,
         )
         return sum(part.writes for part in parts)
@@ -153,7 +157,7 @@ class RbgReconciler:
             self._applier,
             group,
             {name: one.replicas for name, one in scaled.items()},
-            self._evicted.by_deployment,
+            self._evicted,
             self._now(),
         )
         steps, blocked = self._next_steps(group, facts.roles)
@@ -175,6 +179,7 @@ class RbgReconciler:
         coordinated = {role for step in steps.values() for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
         refusals += await self._revisions.trim(group)
+        refusals += await self._pod_labels.put_right(facts.roles, self._revisions.history(group))
         misplaced = await self._batch_repair.put_right(group, facts.roles, facts.batches)
         self._ask_again(group, misplaced)
         roles = [
@@ -247,15 +252,17 @@ class RbgReconciler:
         """Returns, by role, what refused an eviction; and whether something has to be tried
         again."""
         roles = step.orders.keys() - applied.waiting.keys()
-        refused_roles = await self._evictions.evict(step.evict, roles)
+        pods = [pod for name in step.orders for pod in applied.roles[name].pods]
+        again = self._evicted.unanswered(pods)
+        refused_roles = await self._evictions.evict([*again, *step.evict], roles)
         for kind, reason, message in step.events:
             self._events.say(group, "Warning" if kind == "Warning" else "Normal", reason, message)
         if step.again_in is not None:
             self._queue.add_after(key_of(group), step.again_in)
-        again = bool(refused_roles)
+        try_again = bool(refused_roles)
         if step.rollback_to:
-            again |= await roll_back_stalled(self._client, self._events, group, step.rollback_to)
-        return refused_roles, again
+            try_again |= await roll_back_stalled(self._client, self._events, group, step.rollback_to)
+        return refused_roles, try_again
 
 
 def _orders(

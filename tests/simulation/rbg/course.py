@@ -1,12 +1,13 @@
 """What one seed stands for: the first RoleBasedGroup, the weather, and what may happen."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from intact.model.amounts import divide_up
 from tests.simulation.scenario import Weather
 from tests.support.objects import Json
-from tests.support.rbg_objects import group, kind, role, rolling
+from tests.support.rbg_objects import group, kind, role
 
 NAMESPACE = "ns"
 GROUP = "llm"
@@ -65,7 +66,7 @@ def course(seed: int, without: frozenset[str] = frozenset()) -> Course:
     ]
     body = group(GROUP, *roles, coordination=[])
     if len(names) > 1 and rng.random() < 0.75:
-        body["spec"]["coordination"] = [rolling(*names[:2], **some_rules(rng, roles))]
+        body["spec"]["coordination"] = [coordination(names[:2], some_rules(rng, roles))]
     if rng.random() < 0.2:
         body["spec"] |= {"progressDeadlineSeconds": 20, "onFailure": "Rollback"}
     return Course(
@@ -84,9 +85,18 @@ def course(seed: int, without: frozenset[str] = frozenset()) -> Course:
     )
 
 
-def some_rules(rng: random.Random, roles: list[Json]) -> dict[str, str | int]:
+def coordination(roles: Sequence[str], strategy: dict[str, str]) -> Json:
+    return {
+        "name": "together",
+        "type": "RollingUpdate",
+        "roles": list(roles),
+        "strategy": strategy,
+    }
+
+
+def some_rules(rng: random.Random, roles: list[Json]) -> dict[str, str]:
     """Rules that leave a StatefulSet among these roles a way forward."""
-    found: dict[str, str | int] = {}
+    found: dict[str, str] = {}
     if rng.random() < 0.6:
         found["maxSkew"] = rng.choice(RATIOS)
     if rng.random() < 0.7:

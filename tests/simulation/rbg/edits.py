@@ -16,13 +16,14 @@ from tests.simulation.rbg.course import (
     GROUP,
     NAMESPACE,
     ROLES,
+    coordination,
     is_stateful,
     some_rules,
 )
 from tests.simulation.rbg.kubelet import is_bad
 from tests.simulation.rbg.world import World
 from tests.support.objects import Json
-from tests.support.rbg_objects import kind, role, rolling, template
+from tests.support.rbg_objects import kind, role, template
 from tests.support.rbg_waiting import ADAPTERS, GROUPS
 
 Edit = Callable[[random.Random, Json], str]
@@ -177,7 +178,7 @@ def _coordination(rng: random.Random, spec: Json) -> str:
     if len(names) < 2:
         return ""
     chosen = rng.sample(names, rng.randint(2, len(names)))
-    spec["coordination"] = [rolling(*chosen, **some_rules(rng, spec["roles"]))]
+    spec["coordination"] = [coordination(chosen, some_rules(rng, spec["roles"]))]
     return f"coordination is added: {spec['coordination'][0]}"
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from intact.kube.errors import KubeError
 from intact.kube.resources import Resource
-from intact.rollout.names import REVISION, ROLE, role_revision_label
 from intact.rollout.names import GROUP as GROUP_LABEL
+from intact.rollout.names import REVISION, ROLE, role_revision_label
 from tests.simulation.rbg.course import GROUP, NAMESPACE, RELABEL_ROLE
 from tests.simulation.rbg.kubelet import Kubelet, is_ready, is_terminating
 from tests.simulation.rbg.truth import Truth
@@ -99,7 +99,7 @@ class Others:
         await self._patch(resource, one, {"metadata": {"labels": change}})
 
     async def _relabel_pod(self) -> None:
-        """Not those of the selector: the pod would be released, and another would take its place."""
+        """Not those of the selector: a pod without them belongs to the role no more."""
         if (pod := self._pod()) is None:
             return
         role = pod["metadata"]["labels"].get(ROLE, "")

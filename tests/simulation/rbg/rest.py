@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from intact.model.rbg import Role, RoleBasedGroup
+from intact.model.rbg import Role, RoleBasedGroup, RoleStatus
 from intact.rollout.coordinations import ROLLING_UPDATE, coordination_of, rolling_rules
-from intact.rollout.names import ROLE
 from intact.rollout.names import GROUP as GROUP_LABEL
+from intact.rollout.names import ROLE
 from intact.rollout.ratios import parse, staying_old
 from intact.rollout.revisions import hash_of, template_of
 from tests.simulation.rbg.course import GROUP, NAMESPACE
@@ -99,29 +99,29 @@ def _status(group: RoleBasedGroup) -> Iterator[str]:
     if list(statuses) != [one.name for one in group.spec.roles]:
         yield f"the status has the roles {list(statuses)}"
         return
-    unfinished = False
+    unfinished = any(one.updated_ready_replicas < one.desired for one in status.role_statuses)
     for role in group.spec.roles:
-        one = statuses[role.name]
-        counts = (one.desired, one.replicas, one.ready_replicas)
-        if set(counts) != {role.replicas}:
-            yield f"the status of {role.name} has desired, replicas, ready {counts}"
-        if one.revision != hash_of(template_of(role)):
-            yield f"the status of {role.name} has the revision {one.revision}"
-        held = keeps(group, role)
-        if coordination_of(group.spec, role.name, ROLLING_UPDATE) and group.spec.paused:
-            held = one.desired
-        unfinished |= one.updated_ready_replicas < one.desired
-        if one.updated_replicas < one.desired - held:
-            yield f"the status of {role.name} has {one.updated_replicas} updated"
+        yield from _role_status(group, role, statuses[role.name])
     ready = status.condition("Ready")
     if ready is None or ready.status != "True":
         yield f"Ready is {ready}"
     if not unfinished and status.current_revision != status.update_revision:
         yield f"the revision {status.update_revision} is not completed"
+    wanted = ("Completed", "Paused") if unfinished else ("Completed",)
     for state in status.coordination_state:
         for name, progress in state.progress.items():
-            wanted = ("Completed", "Paused") if unfinished else ("Completed",)
             if progress.state not in wanted:
                 yield f"{name} is {progress.state}: {progress.waiting_for}"
 
 
+def _role_status(group: RoleBasedGroup, role: Role, one: RoleStatus) -> Iterator[str]:
+    counts = (one.desired, one.replicas, one.ready_replicas)
+    if set(counts) != {role.replicas}:
+        yield f"the status of {role.name} has desired, replicas, ready {counts}"
+    if one.revision != hash_of(template_of(role)):
+        yield f"the status of {role.name} has the revision {one.revision}"
+    held = keeps(group, role)
+    if coordination_of(group.spec, role.name, ROLLING_UPDATE) and group.spec.paused:
+        held = one.desired
+    if one.updated_replicas < one.desired - held:
+        yield f"the status of {role.name} has {one.updated_replicas} updated"

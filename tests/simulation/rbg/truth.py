@@ -1,8 +1,8 @@
 """What Intact has taken from each role, after every change of a pod or a workload, and the rules.
 
 A pod that was ready and goes is charged to Intact if Intact evicted or deleted it, or if the
-controller of its workload deleted it and nobody but Intact has changed that workload. A charge ends
-when a pod of the role becomes ready, and never exceeds what the role lacks. So what others took, and
+controller of its workload deleted it and only Intact has changed that workload. A charge ends when
+a pod of the role becomes ready, and never exceeds what the role lacks. So what others took, and
 pods that fail, are never charged; nor are the pods that a StatefulSet outside of any coordination
 updates by itself. Rules, at each charge:
 
@@ -14,6 +14,7 @@ updates by itself. Rules, at each charge:
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 
@@ -83,7 +84,7 @@ class Truth:
         )
         api.follow("rolebasedgroups.workloads.x-k8s.io", self._group_changed)
         for kind, full_name in WORKLOADS.items():
-            api.follow(full_name, lambda old, new, kind=kind: self._workload_changed(kind, old, new))
+            api.follow(full_name, partial(self._workload_changed, kind))
         api.follow("replicasets.apps", self._set_changed)
         api.follow("pods", self._pod_changed)
 
@@ -183,8 +184,8 @@ class Truth:
         return by == COLLECTOR or not self._updates_itself(workload)
 
     def _updates_itself(self, workload: Workload) -> bool:
-        """Whether it is a StatefulSet that no coordination holds. It starts anew with each template,
-        whatever became of the last one."""
+        """Whether it is a StatefulSet that no coordination holds. It starts anew with each
+        template, whatever became of the last one."""
         found = self._world.api.peek(WORKLOADS[workload.kind], NAMESPACE, workload.name)
         if workload.kind != "StatefulSet" or found is None:
             return False

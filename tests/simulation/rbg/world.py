@@ -113,5 +113,3 @@ class _Late:
 
 def seconds() -> float:
     return asyncio.get_running_loop().time()
-
-

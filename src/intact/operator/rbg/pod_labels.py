@@ -42,8 +42,7 @@ class PodLabels:
             if facts.role.kind != LEADER_WORKER_SET
             for known in [{facts.revision, *templates(history, name)}]
             for pod in facts.pods
-            if not is_gone(pod)
-            and pod.metadata.labels.get(role_revision_label(name)) not in known
+            if not is_gone(pod) and pod.metadata.labels.get(role_revision_label(name)) not in known
         )
 
     async def _put_right(self, pod: Pod, label: str, known: Container[str]) -> None:

@@ -261,7 +261,9 @@ class RbgReconciler:
             self._queue.add_after(key_of(group), step.again_in)
         try_again = bool(refused_roles)
         if step.rollback_to:
-            try_again |= await roll_back_stalled(self._client, self._events, group, step.rollback_to)
+            try_again |= await roll_back_stalled(
+                self._client, self._events, group, step.rollback_to
+            )
         return refused_roles, try_again
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from intact.model.base import View
-from intact.model.meta import Condition, ObjectMeta
+from intact.model.meta import Condition, LabelSelector, ObjectMeta
 
 Json = dict[str, Any]
 
@@ -20,13 +20,38 @@ class LeaderWorkerSetStrategy(View):
     rolling_update_configuration: RollingPartition | None = None
 
 
+class TemplateMeta(View):
+    labels: dict[str, str] = {}
+
+
+class Template(View):
+    """Of pods: what tells which one it is."""
+
+    metadata: TemplateMeta = TemplateMeta()
+
+
+class LeaderWorkerTemplate(View):
+    worker_template: Template = Template()
+
+
 class RoleWorkloadSpec(View):
     replicas: int | None = None
+    selector: LabelSelector = LabelSelector()
+    template: Template = Template()
+    leader_worker_template: LeaderWorkerTemplate = LeaderWorkerTemplate()
     paused: bool = False
     pod_management_policy: str = ""
     service_name: str = ""
     update_strategy: StatefulSetStrategy = StatefulSetStrategy()
     rollout_strategy: LeaderWorkerSetStrategy = LeaderWorkerSetStrategy()
+
+    @property
+    def pod_labels(self) -> dict[str, str]:
+        """The labels that its pods get."""
+        return (
+            self.template.metadata.labels
+            or self.leader_worker_template.worker_template.metadata.labels
+        )
 
     @property
     def partition(self) -> int:

@@ -24,10 +24,8 @@ pods that a Deployment has above its scale.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-
-import msgspec
 
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
@@ -37,6 +35,7 @@ from intact.rollout.names import role_revision_label, workload_name
 from intact.rollout.orders import Eviction, WorkloadOrder
 from intact.rollout.plan import PlannedRole, Replica, RolePlan
 from intact.rollout.ratios import most_unavailable
+from intact.rollout.revisions import role_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +173,39 @@ def order(
     ]
     settled = [pair.new.uid] if pair.new and pair.new.evicted and not pair.unseen(pair.new) else []
     if plan is None or not pair.old:
-        return Orders([_of_new(group, pair, facts.desired)], evictions, settled)
+        return Orders([of_new(group, pair, facts.desired)], evictions, settled)
     may_start = pair.started + len(plan.moves)
     ahead = most_unavailable(ratio, facts.desired) == 0
     keep = facts.desired - (pair.ready if ahead else may_start)
-    old: list[WorkloadOrder] = []
-    taken = 0
-    spare = pair.spare(ratio)
+    lowered = lower(pair, keep, pair.spare(ratio), templates, in_batches=in_batches)
+    start = may_start
+    if not ahead:  # only into free room, so that no more pods run than desired
+        start = min(start, max(pair.started, facts.desired - lowered.taken))
+    # The new Deployment first: a budget expects as many pods as the sum of the scales.
+    return Orders(
+        [of_new(group, pair, start), *lowered.workloads],
+        [*evictions, *lowered.evict],
+        [*settled, *lowered.settled],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """What the old Deployments of a role should be."""
+
+    workloads: list[WorkloadOrder]
+    evict: list[Eviction]
+    settled: list[str]
+    taken: int
+    """Replicas that they hold, or will hold."""
+
+
+def lower(
+    pair: Pair, keep: int, spare: int, templates: Mapping[str, Json], *, in_batches: bool = False
+) -> Lowered:
+    """The old Deployments, down to so many replicas in all; `spare` serving pods may go."""
+    facts = pair.facts
+    found = Lowered([], [], [], 0)
     for deployment, at_least in _kept(pair, keep):
         pods = pair.pods(deployment)
         if at_least == 0 and deployment.replicas == 0 and not pods:
@@ -189,22 +214,18 @@ def order(
         if pair.must_wait(deployment, scale):
             scale = deployment.replicas
         elif deployment.evicted:
-            settled.append(deployment.uid)
+            found.settled.append(deployment.uid)
         elif len(pods) == scale and deployment.short is None:
             going = _going(pair, pods[: max(0, scale - at_least)], spare)
             spare -= sum(map(facts.is_ready, going))
-            evictions += [Eviction(pod, facts.role.name, deployment.uid) for pod in going]
-        old.append(_of_old(pair, deployment, scale, templates))
+            found.evict.extend(Eviction(pod, facts.role.name, deployment.uid) for pod in going)
+        found.workloads.append(_of_old(pair, deployment, scale, templates))
         # A pod gets its batch when it is created, so one must have left before.
-        taken += max(scale, len(pods)) if in_batches else scale
-    start = may_start
-    if not ahead:  # only into free room, so that no more pods run than desired
-        start = min(start, max(pair.started, facts.desired - taken))
-    # The new Deployment first: a budget expects as many pods as the sum of the scales.
-    return Orders([_of_new(group, pair, start), *old], evictions, settled)
+        found = replace(found, taken=found.taken + (max(scale, len(pods)) if in_batches else scale))
+    return found
 
 
-def _of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:
+def of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:
     if pair.new is not None and pair.must_wait(pair.new, scale):
         scale = pair.new.replicas
     role, revision = pair.facts.role, pair.facts.revision
@@ -214,13 +235,18 @@ def _of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:
 def _of_old(
     pair: Pair, deployment: WorkloadFacts, scale: int, templates: Mapping[str, Json]
 ) -> WorkloadOrder:
-    template = templates.get(deployment.revision)
-    if template is None:
-        raise LookupError(
-            f"no ControllerRevision has the template of Deployment {deployment.name} any more"
-        )
-    role: Role = msgspec.structs.replace(pair.facts.role, template=template["template"])
+    role = earlier_role(pair.facts.role, deployment, templates)
     return WorkloadOrder(deployment.name, role, deployment.revision, scale, max_unavailable=0)
+
+
+def earlier_role(role: Role, workload: WorkloadFacts, templates: Mapping[str, Json]) -> Role:
+    """The role as it was when a workload was made. Raises LookupError."""
+    earlier = templates.get(workload.revision)
+    if earlier is None:
+        raise LookupError(
+            f"no ControllerRevision has the template of {workload.kind} {workload.name} any more"
+        )
+    return role_with(role, earlier)
 
 
 def _going(pair: Pair, pods: Sequence[Pod], spare: int) -> list[Pod]:

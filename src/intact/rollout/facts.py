@@ -7,8 +7,9 @@ from datetime import datetime
 
 from intact.model.pod import Pod
 from intact.model.pod_state import is_ready, is_terminating
-from intact.model.rbg import LEADER_WORKER_SET, Role
+from intact.model.rbg import LEADER_WORKER_SET, STATEFUL_SET, Role
 from intact.model.role_workload import RoleWorkload
+from intact.rollout.belonging import revision_of_role
 from intact.rollout.names import role_revision_label
 from intact.rollout.replicas import RoleReplica, ready_for, replicas
 
@@ -32,32 +33,35 @@ class WorkloadFacts:
     short: int | None = None
     """Of a Deployment that cannot create pods: how many it has, as its own controllers count. None
     if it can."""
+    kind: str = STATEFUL_SET[1]
 
 
 def workload_facts(
-    role: Role, workload: RoleWorkload, evicted: frozenset[str] = frozenset()
+    role: Role, workload: RoleWorkload, evicted: frozenset[str] = frozenset(), kind: str = ""
 ) -> WorkloadFacts:
-    """Of a workload of the role's present kind."""
+    """Of a workload of this kind; without one, of the role's present kind."""
     meta, spec, status = workload.metadata, workload.spec, workload.status
-    observed = _is_observed(role, workload)
+    kind = kind or role.workload.kind
+    observed = _is_observed(kind, workload)
     return WorkloadFacts(
         name=meta.name,
         uid=meta.uid,
         replicas=1 if spec.replicas is None else spec.replicas,
-        revision=meta.labels.get(role_revision_label(role.name), ""),
+        revision=revision_of_role(workload, role.name),
         partition=spec.partition,
         observed=observed,
         settled=observed and status.current_revision == status.update_revision,
         evicted=evicted,
         short=status.short,
+        kind=kind,
     )
 
 
-def _is_observed(role: Role, workload: RoleWorkload) -> bool:
+def _is_observed(kind: str, workload: RoleWorkload) -> bool:
     """Whether its controller has seen its present spec. Older controllers of LeaderWorkerSets do
     not report it: there, only the pods can tell."""
     seen = workload.status.observed_generation
-    if role.kind == LEADER_WORKER_SET and not seen:
+    if kind == LEADER_WORKER_SET[1] and not seen:
         return True
     return seen >= workload.metadata.generation
 
@@ -72,6 +76,8 @@ class RoleFacts:
     pods: Sequence[Pod] = ()
     workloads: Sequence[WorkloadFacts] = ()
     """Those of the role's present kind that stay."""
+    others: Sequence[WorkloadFacts] = ()
+    """Those of other kinds that stay: the role's kind was changed."""
     now: datetime | None = None
     size_in_batches: int | None = None
     """Replicas that the role should have once all its batches are started; None without batches."""
@@ -83,19 +89,29 @@ class RoleFacts:
         """Replicas that the role should have in the end."""
         return self.desired if self.size_in_batches is None else self.size_in_batches
 
-    def with_answer(self, answer: RoleWorkload) -> "RoleFacts":
+    def with_answer(self, answer: RoleWorkload, kind: str = "") -> "RoleFacts":
         """After the API server has answered a write of one of its workloads. A workload that was
         just created stays unknown until the store has it; one in the place of another that was
         deleted meanwhile has nothing of it."""
-        workloads = []
-        for one in self.workloads:
-            if one.name != answer.metadata.name:
-                workloads.append(one)
+        kind = kind or self.role.workload.kind
+        return replace(
+            self,
+            workloads=self._answered(self.workloads, answer, kind),
+            others=self._answered(self.others, answer, kind) if self.others else (),
+        )
+
+    def _answered(
+        self, known: Sequence[WorkloadFacts], answer: RoleWorkload, kind: str
+    ) -> list[WorkloadFacts]:
+        found = []
+        for one in known:
+            if (one.kind, one.name) != (kind, answer.metadata.name):
+                found.append(one)
             elif not is_terminating(answer):
                 same = one.uid == answer.metadata.uid
                 evicted = one.evicted if same else frozenset()
-                workloads.append(workload_facts(self.role, answer, evicted))
-        return replace(self, workloads=workloads)
+                found.append(workload_facts(self.role, answer, evicted, kind))
+        return found
 
     def is_updated(self, pod: Pod) -> bool:
         return pod.metadata.labels.get(role_revision_label(self.role.name)) == self.revision

@@ -39,6 +39,16 @@ def workload_name(group: str, role: str) -> str:
     return f"{group}-{role}"
 
 
+def other_name(group: str, role: str, revision: str) -> str:
+    """The name of a second workload of a role, while the first one has the plain name."""
+    plain = workload_name(group, role)
+    name = f"{plain}-{revision}"
+    if len(name) <= LONGEST_WORKLOAD:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[: len(revision)]
+    return f"{plain[: LONGEST_WORKLOAD - len(digest) - 1]}-{digest}"
+
+
 def service_name(group: str, role: str) -> str:
     return f"s-{group}-{role}"
 

@@ -36,13 +36,26 @@ def replicas(
     pods are ready, if the pod's Ready condition alone does not."""
     ready = counts or is_ready
     present = [pod for pod in pods if not is_gone(pod)]
-    if role.kind != LEADER_WORKER_SET:
-        return [_replica(role, [pod], 1, ready) for pod in present]
-    size = (role.leader_worker_set.size if role.leader_worker_set else None) or 1
+    # A role whose kind was changed has pods of both.
+    single = [_replica(role, [pod], 1, ready) for pod in present if not _in_set(pod)]
     groups: dict[str, list[Pod]] = {}
-    for pod in present:
-        groups.setdefault(pod.metadata.labels.get(GROUP_INDEX, ""), []).append(pod)
-    return [_replica(role, group, size, ready) for group in groups.values()]
+    for pod in filter(_in_set, present):
+        groups.setdefault(pod.metadata.labels[GROUP_INDEX], []).append(pod)
+    return single + [
+        _replica(role, group, _size(role, group[0]), ready) for group in groups.values()
+    ]
+
+
+def _in_set(pod: Pod) -> bool:
+    """Whether it is of a LeaderWorkerSet."""
+    return GROUP_INDEX in pod.metadata.labels
+
+
+def _size(role: Role, pod: Pod) -> int:
+    """Of the replica that this pod of a LeaderWorkerSet is in."""
+    if role.kind == LEADER_WORKER_SET:
+        return (role.leader_worker_set.size if role.leader_worker_set else None) or 1
+    return parse_count(pod.metadata.annotations.group_size) or 1
 
 
 def _replica(role: Role, pods: list[Pod], size: int, counts: Callable[[Pod], bool]) -> RoleReplica:

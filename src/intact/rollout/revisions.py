@@ -10,13 +10,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from intact.model.rbg import (
     DEPLOYMENT,
     LEADER_WORKER_SET,
     STATEFUL_SET,
     Json,
+    LeaderWorkerSetTemplate,
     Role,
     RoleBasedGroup,
+    WorkloadKind,
 )
 from intact.model.role_workload import ControllerRevision
 from intact.rollout.names import REVISION
@@ -36,6 +40,24 @@ def template_of(role: Role) -> Json:
         found["leader"] = sets.patch_leader_template or {}
         found["worker"] = sets.patch_worker_template or {}
     return found
+
+
+def role_with(role: Role, template: Json) -> Role:
+    """The role with what a revision has kept of it."""
+    kind = template["workload"]
+    sets = None
+    if "size" in template:
+        sets = LeaderWorkerSetTemplate(
+            size=template["size"],
+            patch_leader_template=template["leader"],
+            patch_worker_template=template["worker"],
+        )
+    return msgspec.structs.replace(
+        role,
+        template=template["template"],
+        workload=WorkloadKind(api_version=_VERSIONS[kind], kind=kind),
+        leader_worker_set=sets,
+    )
 
 
 def hash_of(template: Any) -> str:

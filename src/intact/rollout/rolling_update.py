@@ -3,7 +3,7 @@ now.
 
 Pure, and without memory: it reads how far the rollout was from the RoleBasedGroup's status, so a
 new leader goes on where the last one stopped. How each kind of workload moves is a module of its
-own: `statefulset`, `leaderworkerset`, `deployment`.
+own: `statefulset`, `leaderworkerset`, `deployment`, and `change_of_kind` from one to another.
 
 A role whose workload is not there yet is in no plan: it may wait for other roles to start, and no
 role waits for it.
@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 
+from intact.model.amounts import IntOrPercent, check_amount, resolve
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import (
@@ -22,9 +23,10 @@ from intact.model.rbg import (
     Coordination,
     RoleBasedGroup,
     RoleProgress,
+    RoleRollingUpdate,
 )
 from intact.model.role_workload import ControllerRevision
-from intact.rollout import deployment, leaderworkerset, statefulset
+from intact.rollout import change_of_kind, deployment, leaderworkerset, statefulset
 from intact.rollout.batches import Batched, plan_in_batches
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
@@ -41,7 +43,7 @@ from intact.rollout.ratios import ceil, parse
 from intact.rollout.replicas import number_in_name
 from intact.rollout.revisions import ages, completed, group_hash, templates
 
-_View = statefulset.Ordinals | leaderworkerset.Places | deployment.Pair
+_View = statefulset.Ordinals | leaderworkerset.Places | deployment.Pair | change_of_kind.Change
 """A role, as the module of its kind sees it."""
 
 
@@ -79,7 +81,7 @@ def next_step(
     roles = [
         replace(_planned(view, rules), stable=facts[name].revision == last.get(name))
         for name, view in views.items()
-        if facts[name].workloads
+        if facts[name].workloads or facts[name].others
     ]
     plan = plan_in_batches(roles, rules, in_batches, back=_goes_back(facts, history))
     orders: dict[str, list[WorkloadOrder]] = {}
@@ -87,15 +89,8 @@ def next_step(
     settled: list[str] = []
     for name in coordination.roles:
         view, role_plan = views.get(name), plan.roles.get(name)
-        if isinstance(view, deployment.Pair):
-            made = deployment.order(
-                group.metadata.name,
-                view,
-                role_plan,
-                rules.max_unavailable,
-                templates(history, name),
-                in_batches=any(name in one.ratios for one in in_batches),
-            )
+        if isinstance(view, deployment.Pair | change_of_kind.Change):
+            made = _order(group, view, role_plan, rules.max_unavailable, history)
             orders[name] = made.workloads
             settled += made.settled
             evict += made.evict  # while it is paused, none of them moves: too many pods go
@@ -126,8 +121,66 @@ def next_step(
     )
 
 
+def next_step_of_change(
+    group: RoleBasedGroup, facts: RoleFacts, history: Sequence[ControllerRevision]
+) -> RolloutStep:
+    """Of a role in no coordinated rolling update that has workloads of another kind than it should
+    have: its own update strategy has the limits. Raises LookupError like `next_step`."""
+    rules = _own_rules(facts)
+    view = change_of_kind.change(facts, ages(history, facts.role.name))
+    role = view.role(rules.max_unavailable)
+    last = completed(history, group.status.current_revision).get(facts.role.name)
+    role = replace(role, stable=facts.revision == last)
+    plan = plan_in_batches([role], rules, batched(group))
+    made = _order(group, view, plan.roles[facts.role.name], rules.max_unavailable, history)
+    return RolloutStep(
+        orders={facts.role.name: made.workloads},
+        progress={},
+        evict=made.evict,
+        settled=made.settled,
+        again_in=facts.until_ready(),
+    )
+
+
+def _own_rules(facts: RoleFacts) -> Rules:
+    strategy = facts.role.update_strategy
+    given = (strategy.rolling_update if strategy else None) or RoleRollingUpdate()
+
+    def share(amount: IntOrPercent | None) -> Fraction | None:
+        if amount is None or check_amount(amount) is not None:
+            return None
+        return Fraction(resolve(amount, facts.desired), max(1, facts.desired))
+
+    return Rules(
+        max_unavailable=share(given.max_unavailable),
+        partition=min(Fraction(1), share(given.partition) or Fraction(0)),
+    )
+
+
+def _order(
+    group: RoleBasedGroup,
+    view: deployment.Pair | change_of_kind.Change,
+    plan: RolePlan | None,
+    ratio: Fraction | None,
+    history: Sequence[ControllerRevision],
+) -> deployment.Orders:
+    name = view.facts.role.name
+    in_batches = any(name in one.ratios for one in batched(group))
+    known = templates(history, name)
+    if isinstance(view, deployment.Pair):
+        return deployment.order(
+            group.metadata.name, view, plan, ratio, known, in_batches=in_batches
+        )
+    assert plan is not None
+    return change_of_kind.order(
+        group.metadata.name, view, plan, ratio, known, in_batches=in_batches
+    )
+
+
 def _view(facts: RoleFacts, history: Sequence[ControllerRevision]) -> _View | None:
     """None if the workload is not there yet."""
+    if facts.others:
+        return change_of_kind.change(facts, ages(history, facts.role.name))
     if facts.role.kind == DEPLOYMENT:
         return deployment.pair(facts, ages(history, facts.role.name))
     if not facts.workloads:
@@ -138,7 +191,9 @@ def _view(facts: RoleFacts, history: Sequence[ControllerRevision]) -> _View | No
 
 
 def _planned(view: _View, rules: Rules) -> PlannedRole:
-    return view.role(rules.max_unavailable) if isinstance(view, deployment.Pair) else view.role
+    if isinstance(view, deployment.Pair | change_of_kind.Change):
+        return view.role(rules.max_unavailable)
+    return view.role
 
 
 def _first_order(group: str, facts: RoleFacts) -> WorkloadOrder:

@@ -234,8 +234,22 @@ class Truth:
         return max(1, most) if share and role.workload.kind == "StatefulSet" else most
 
     def _own_pace(self, role: Role, desired: int) -> int:
-        """A StatefulSet takes one pod at a time, a Deployment a quarter of them."""
+        """A StatefulSet takes one pod at a time, a Deployment a quarter of them. A role that
+        changes its kind may lack a quarter, at least one."""
+        if self._changes_kind(role):
+            return max(1, desired // 4)
         return 1 if role.workload.kind == "StatefulSet" else desired // 4
+
+    def _changes_kind(self, role: Role) -> bool:
+        found = (one.group.spec.role(role.name) for one in self.present())
+        if len({one.workload.kind for one in found if one is not None}) > 1:
+            return True
+        return any(
+            one.role == role.name
+            and one.kind != role.workload.kind
+            and self._world.api.peek(WORKLOADS[one.kind], NAMESPACE, one.name) is not None
+            for one in self.workloads.values()
+        )
 
     def lacks(self, role: str, spec: Spec) -> int:
         return max(0, self.desired(role, spec) - len(self._ready.get(role, ())))

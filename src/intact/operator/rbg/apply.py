@@ -72,7 +72,7 @@ class RbgApply:
         self, group: RoleBasedGroup, roles: Mapping[str, RoleFacts]
     ) -> list[str]:
         meta = group.metadata
-        body = objects.config_map(group, {name: one.size for name, one in roles.items()})
+        body = objects.config_map(group, roles)
         live = self._stores.config_maps.store.get(meta.namespace, meta.name)
         try:
             await self._applier.apply(CONFIG_MAPS, body, meta.uid, live)
@@ -85,19 +85,20 @@ class RbgApply:
     ) -> tuple[RoleFacts, str]:
         """Returns the facts with the API server's answers, and why one was refused."""
         meta, role = group.metadata, facts.role
-        resource = WORKLOADS[role.workload.kind]
         try:
-            if objects.has_service(role):
+            if objects.has_service(facts):
                 service = self._stores.services.store.get(
                     meta.namespace, service_name(meta.name, role.name)
                 )
-                await self._applier.apply(SERVICES, objects.service(group, role), meta.uid, service)
+                body = objects.service(group, facts)
+                await self._applier.apply(SERVICES, body, meta.uid, service)
             for order in orders:
+                resource = WORKLOADS[order.role.workload.kind]
                 seen = self._stores.workloads[resource.kind].store.get(meta.namespace, order.name)
                 live = self._applier.newest(resource, seen, meta.namespace, order.name)
                 body = objects.workload(group, order, live, facts.size)
                 answer = await self._applier.apply(resource, body, meta.uid, live)
-                facts = facts.with_answer(answer)
+                facts = facts.with_answer(answer, resource.kind)
         except _REFUSALS as error:
             return facts, str(error)
         return facts, ""

@@ -13,7 +13,9 @@ from intact.kube.client import Client
 from intact.kube.events import EventRecorder
 from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
+from intact.kube.resources import RBGS
 from intact.kube.store import Key, key_of
+from intact.model.pod_state import controller_of
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg.placement import Placement
 from intact.operator.rbg.reconcile import RbgReconciler
@@ -107,6 +109,12 @@ class RbgController:
 
     def _part_changed(self, old: Any, new: Any) -> None:
         for obj in (old, new):
-            name = obj.metadata.labels.get(GROUP) if obj is not None else None
-            if name is not None:
+            for name in _groups_of(obj) if obj is not None else ():
                 self._mark((obj.metadata.namespace, name))
+
+
+def _groups_of(obj: Any) -> set[str]:
+    """The RoleBasedGroups that an object may belong to: by its label, and by its owner."""
+    found = {obj.metadata.labels[GROUP]} if GROUP in obj.metadata.labels else set()
+    owner = controller_of(obj)
+    return found | {owner.name} if owner is not None and owner.kind == RBGS.kind else found

@@ -17,9 +17,9 @@ from intact.operator.rbg.server_side_apply import Applier
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.batch_progress import batch_progress
 from intact.rollout.batches import count
+from intact.rollout.belonging import role_of
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, of_type
 from intact.rollout.facts import RoleFacts, workload_facts
-from intact.rollout.names import ROLE
 from intact.rollout.revisions import role_hashes
 
 _Workloads = Mapping[str, list[tuple[str, RoleWorkload]]]
@@ -50,22 +50,29 @@ def read_facts(
     batches: dict[str, BatchProgress] = {}
     for each in of_type(group.spec, AFFINITY_SCHEDULING):
         released = _released(group, each, workloads)
-        found = batches[each.name] = batch_progress(each, roles, wanted, pods, released)
+        progress = batches[each.name] = batch_progress(each, roles, wanted, pods, released)
         for name, ratio in batching(each).ratios.items():
-            desired[name] = found.started * ratio
-            in_batches[name] = found.total * ratio
+            desired[name] = progress.started * ratio
+            in_batches[name] = progress.total * ratio
     hashes = role_hashes(group)
+    found = {
+        name: [
+            workload_facts(
+                role, one, evicted.by_deployment.get(one.metadata.uid, frozenset()), kind
+            )
+            for kind, one in workloads[name]
+            if not is_terminating(one)
+        ]
+        for name, role in roles.items()
+    }
     facts = {
         name: RoleFacts(
             role=role,
             desired=desired[name],
             revision=hashes[name],
             pods=pods[name],
-            workloads=[
-                workload_facts(role, one, evicted.by_deployment.get(one.metadata.uid, frozenset()))
-                for kind, one in workloads[name]
-                if kind == role.workload.kind and not is_terminating(one)
-            ],
+            workloads=[one for one in found[name] if one.kind == role.workload.kind],
+            others=[one for one in found[name] if one.kind != role.workload.kind],
             now=now,
             size_in_batches=in_batches.get(name),
             is_made=bool(workloads[name]),
@@ -80,7 +87,7 @@ def _read_workloads(stores: RbgStores, applier: Applier, group: RoleBasedGroup) 
     for kind, reflector in stores.workloads.items():
         for one in stores.owned(reflector, group):
             meta = one.metadata
-            if (role := meta.labels.get(ROLE, "")) in found:
+            if (role := role_of(group.metadata.name, one, found)) in found:
                 newest = applier.newest(WORKLOADS[kind], one, meta.namespace, meta.name)
                 found[role].append((kind, newest or one))
     return found

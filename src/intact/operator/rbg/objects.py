@@ -21,6 +21,7 @@ from intact.model.role_workload import RoleWorkload
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
 from intact.operator.rbg.templates import leader_and_worker, pod_template
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, coordination_of
+from intact.rollout.facts import RoleFacts
 from intact.rollout.names import (
     AGREED,
     BATCHED,
@@ -204,8 +205,9 @@ def _leader_worker_set(
     }
 
 
-def service(group: RoleBasedGroup, role: Role) -> Json:
+def service(group: RoleBasedGroup, facts: RoleFacts) -> Json:
     """In front of the role's pods. Pods of a StatefulSet find each other before they are ready."""
+    role = facts.role
     body = _object(
         SERVICES,
         group,
@@ -216,7 +218,7 @@ def service(group: RoleBasedGroup, role: Role) -> Json:
         "clusterIP": "None",
         "selector": _selector(group, role)["matchLabels"],
     }
-    if role.kind == STATEFUL_SET:
+    if STATEFUL_SET[1] in _kinds(facts):
         body["spec"]["publishNotReadyAddresses"] = True
     if role.service_ports:
         body["spec"]["ports"] = [_service_port(port) for port in role.service_ports]
@@ -238,12 +240,17 @@ def _port_name(port: RolePort) -> str:
     return port.name or f"port{port.port}"
 
 
-def has_service(role: Role) -> bool:
+def _kinds(facts: RoleFacts) -> set[str]:
+    """Of its workloads. While it moves from one kind to another, there are several."""
+    return {facts.role.workload.kind, *(one.kind for one in facts.others)}
+
+
+def has_service(facts: RoleFacts) -> bool:
     """A LeaderWorkerSet creates its own Service."""
-    return role.kind != LEADER_WORKER_SET
+    return _kinds(facts) != {LEADER_WORKER_SET[1]}
 
 
-def config_map(group: RoleBasedGroup, sizes: Mapping[str, int]) -> Json:
+def config_map(group: RoleBasedGroup, roles: Mapping[str, RoleFacts]) -> Json:
     """The addresses of all roles, for all pods: mounted, so that scaling restarts no pod."""
     body = _object(CONFIG_MAPS, group, group.metadata.name, group_labels(group))
     config = {
@@ -253,7 +260,7 @@ def config_map(group: RoleBasedGroup, sizes: Mapping[str, int]) -> Json:
             "roles": [role.name for role in group.spec.roles],
         },
         "roles": {
-            role.name: _addresses(group.metadata.name, role, sizes[role.name])
+            role.name: _addresses(group.metadata.name, roles[role.name])
             for role in group.spec.roles
         },
     }
@@ -261,19 +268,27 @@ def config_map(group: RoleBasedGroup, sizes: Mapping[str, int]) -> Json:
     return body
 
 
-def _addresses(group: str, role: Role, size: int) -> Json:
-    name = workload_name(group, role.name)
+def _addresses(group: str, facts: RoleFacts) -> Json:
+    role, size = facts.role, facts.size
+    names = [one.name for one in facts.workloads] or [workload_name(group, role.name)]
+    found: list[Json] = []
+    if role.kind != DEPLOYMENT:
+        found = _instances(group, role, role.workload.kind, names[0], size)
+    for other in facts.others:  # they serve until the present kind has taken their place
+        if other.kind != DEPLOYMENT[1]:
+            found += _instances(group, role, other.kind, other.name, other.replicas)
     if role.kind == DEPLOYMENT:
-        return {"size": size, "address": service_name(group, role.name), "instances": []}
-    domain = name if role.kind == LEADER_WORKER_SET else service_name(group, role.name)
+        return {"size": size, "address": service_name(group, role.name), "instances": found}
+    return {"size": size, "instances": found}
+
+
+def _instances(group: str, role: Role, kind: str, name: str, size: int) -> list[Json]:
+    domain = name if kind == LEADER_WORKER_SET[1] else service_name(group, role.name)
     ports = {_port_name(port).lower().replace("-", "_"): port.port for port in role.service_ports}
-    instances: list[Json] = []
-    for ordinal in range(size):
-        instance: Json = {"address": f"{name}-{ordinal}.{domain}"}
-        if ports:
-            instance["ports"] = ports
-        instances.append(instance)
-    return {"size": size, "instances": instances}
+    return [
+        {"address": f"{name}-{ordinal}.{domain}", **({"ports": ports} if ports else {})}
+        for ordinal in range(size)
+    ]
 
 
 def scaling_adapter(group: RoleBasedGroup, role: Role, replicas: int) -> Json:

@@ -6,6 +6,7 @@ passes frozen values from step to step, in this order:
 
 | step | in | out |
 |---|---|---|
+| `strays` | its pods | workloads that have lost their labels get them back |
 | `scaling` | the RoleBasedGroup | replicas that each role should have |
 | `revisions` | its templates | the name of their revision |
 | `facts` | stores, own writes, evicted pods | `RoleFacts`, `BatchProgress` |
@@ -45,11 +46,12 @@ from intact.operator.rbg.rollback import roll_back_stalled
 from intact.operator.rbg.scaling import RbgScaling, Scaled
 from intact.operator.rbg.server_side_apply import Applier, Owned, TooSoon
 from intact.operator.rbg.stores import RbgStores
+from intact.operator.rbg.strays import RbgStrays
 from intact.rollout.coordinations import ROLLING_UPDATE, of_type
 from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import RolloutStep, WorkloadOrder, own_order
 from intact.rollout.progress import refused
-from intact.rollout.rolling_update import next_step
+from intact.rollout.rolling_update import next_step, next_step_of_change
 from intact.rollout.status import invalid, next_status, role_status
 from intact.rollout.validation import in_words, unworkable
 
@@ -81,6 +83,7 @@ class RbgReconciler:
         # What this process remembers beside the stores: its own answers, and evicted pods.
         self._applier = Applier(client)
         self._evicted = EvictedPods()
+        self._strays = RbgStrays(client, stores, self._applier)
         self._revisions = RbgRevisions(client, stores)
         self._scaling = RbgScaling(client, stores)
         self._evictions = RbgEvictions(client, self._evicted)
@@ -100,6 +103,7 @@ class RbgReconciler:
         """Requests that write, of all kinds."""
         parts = (
             self._applier,
+            self._strays,
             self._revisions,
             self._scaling,
             self._evictions,
@@ -148,6 +152,8 @@ class RbgReconciler:
             self._queue.add_after(key, _ASK_AGAIN)
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
+        if await self._strays.bring_back(group):
+            return  # the watch brings them, and the RoleBasedGroup with them
         scaled = await self._scaling.agree(group)
         if self._was_scaled(group, scaled):
             return  # its own change brings it back
@@ -161,12 +167,14 @@ class RbgReconciler:
             self._now(),
         )
         steps, blocked = self._next_steps(group, facts.roles)
+        changes = self._changes(group, facts.roles, steps.values(), blocked)
+        every = [*steps.values(), *changes]
         self._ask_again(group, bool(blocked))
-        orders = _orders(group, facts.roles, steps.values(), blocked)
-        for uid in (uid for step in steps.values() for uid in step.settled):
+        orders = _orders(group, facts.roles, every, blocked)
+        for uid in (uid for step in every for uid in step.settled):
             self._evicted.forget(uid)
         applied = await self._apply.apply(group, facts.roles, orders, blocked)
-        await self._evictions.let_go(self._free(group, applied, steps.values()))
+        await self._evictions.let_go(self._free(group, applied, every))
         # A refusal holds up nothing else; the queue retries it with backoff.
         refusals = [one.error for one in scaled.values() if one.error is not None]
         self._ask_again(group, bool(applied.problems) or applied.kind_missing)
@@ -176,7 +184,13 @@ class RbgReconciler:
             refusals += await self._evictions.relabel(group.metadata.namespace, step.relabel)
             rollouts[name] = refused(step.progress, refused_roles)
             self._ask_again(group, try_again)
-        coordinated = {role for step in steps.values() for role in step.orders}
+        for step in changes:
+            refused_roles, try_again = await self._follow(group, step, applied)
+            for name, why in refused_roles.items():
+                message = f"role {name} cannot change its kind further: {why}"
+                self._events.say(group, "Warning", "ChangeOfKindRefused", message)
+            self._ask_again(group, try_again)
+        coordinated = {role for step in every for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
         refusals += await self._revisions.trim(group)
         refusals += await self._pod_labels.put_right(facts.roles, self._revisions.history(group))
@@ -232,6 +246,28 @@ class RbgReconciler:
                 self._events.say(group, "Warning", "TemplateMissing", message)
                 blocked |= dict.fromkeys(each.roles, message)
         return steps, blocked
+
+    def _changes(
+        self,
+        group: RoleBasedGroup,
+        roles: Mapping[str, RoleFacts],
+        steps: Iterable[RolloutStep],
+        blocked: dict[str, str],
+    ) -> list[RolloutStep]:
+        """The next steps of roles that change their kind by themselves. Adds those that cannot to
+        `blocked`."""
+        coordinated = {name for step in steps for name in step.orders} | blocked.keys()
+        history = self._revisions.history(group)
+        found = []
+        for name, facts in roles.items():
+            if not facts.others or name in coordinated:
+                continue
+            try:
+                found.append(next_step_of_change(group, facts, history))
+            except LookupError as error:
+                blocked[name] = str(error.args[0])
+                self._events.say(group, "Warning", "TemplateMissing", blocked[name])
+        return found
 
     def _free(
         self, group: RoleBasedGroup, applied: Applied, steps: Iterable[RolloutStep]

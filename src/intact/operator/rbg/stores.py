@@ -31,13 +31,21 @@ def _group_of(obj: Any) -> list[str]:
     return [] if name is None else [f"{meta.namespace}/{name}"]
 
 
+def _owner_of(obj: Any) -> list[str]:
+    uid = controller_uid(obj)
+    return [uid] if uid else []
+
+
 class RbgStores:
     def __init__(self, client: Client, rng: random.Random) -> None:
         def follow(
             resource: Resource[T], backoff: Backoff | None = None, label: str = GROUP
         ) -> Reflector[T]:
             """Only objects with the label of a RoleBasedGroup: no others are read."""
-            store: Store[T] = Store({"group": _group_of})
+            indexes = {"group": _group_of}
+            if resource is not PODS:
+                indexes["owner"] = _owner_of
+            store: Store[T] = Store(indexes)
             return Reflector(client, resource, store, labels=label, backoff=backoff, rng=rng)
 
         self.groups: Reflector[RoleBasedGroup] = Reflector(client, RBGS, Store(), rng=rng)
@@ -109,9 +117,8 @@ class RbgStores:
         return [pod for pod in found if pod.metadata.labels.get(ROLE) == role]
 
     def owned(self, reflector: Reflector[T], group: RoleBasedGroup) -> list[T]:
-        """The objects of one kind that the RoleBasedGroup controls."""
-        uid = group.metadata.uid
-        return [one for one in self._of(reflector, group) if controller_uid(one) == uid]
+        """The objects of one kind that the RoleBasedGroup controls, whatever their labels say."""
+        return reflector.store.by_index("owner", group.metadata.uid)
 
     def _of(self, reflector: Reflector[T], group: RoleBasedGroup) -> list[T]:
         meta = group.metadata

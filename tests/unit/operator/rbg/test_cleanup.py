@@ -2,12 +2,13 @@
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
 from intact.kube.client import Client
 from intact.kube.events import EventRecorder
-from intact.kube.resources import RBGS
+from intact.kube.resources import RBGS, Resource
 from intact.model.rbg import RoleBasedGroup
 from intact.model.role_workload import RoleWorkload
 from intact.operator.rbg.apply import Applied
@@ -15,21 +16,22 @@ from intact.operator.rbg.cleanup import RbgCleanup
 from intact.operator.rbg.events import RbgEvents
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.facts import RoleFacts, workload_facts
-from intact.rollout.names import ROLE
+from intact.rollout.names import ROLE, role_revision_label
 from intact.rollout.orders import WorkloadOrder
-from intact.sandbox import MemoryApi, wall_clock
+from intact.sandbox import Kind, MemoryApi, wall_clock
 from tests.support.objects import NAMESPACES, Json
 from tests.support.rbg_objects import group, kind, role, rolling, template
 from tests.support.rbg_waiting import (
     ADAPTERS,
     DEPLOYMENTS,
     GROUP,
+    GROUPS,
     SERVICES,
     STATEFUL_SETS,
 )
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
-from tests.unit.operator.rbg.scene import grouping, play_all, replaced, two_roles
+from tests.unit.operator.rbg.scene import OWNED, Scene, grouping, play_all, replaced, two_roles
 
 
 @simulated
@@ -91,12 +93,22 @@ async def test_a_deployment_of_a_former_rollout_stays_until_the_other_one_was_ob
         assert scene.names(DEPLOYMENTS) == ["llm-prefill"]
 
 
-async def left_over(kept_is_there: bool) -> list[str]:
-    """The Deployments that stay of a role whose facts say that the kept one serves."""
+EDITS: dict[Resource[Any], Json] = {
+    GROUPS: {"spec": {"paused": True}},
+    DEPLOYMENTS: {"metadata": {"ownerReferences": []}},
+}
+
+
+async def left_over(kept_is_there: bool, *edits: Resource[Any]) -> list[str]:
+    """The Deployments that stay of a role whose facts say that the kept one serves; `edits` are
+    not in the stores yet."""
     api = MemoryApi(clock=wall_clock())
     client = Client(api)
     await client.create(NAMESPACES, {"metadata": {"name": NS}})
-    uid = "group-uid"
+    api.register(Kind(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind, status=True))
+    body = group("llm", role("prefill", 0, **kind("Deployment")))
+    whole = msgspec.convert(await client.create(GROUPS, body, NS), RoleBasedGroup)
+    uid = whole.metadata.uid
     owner = {"apiVersion": RBGS.api_version, "kind": RBGS.kind, "name": "llm", "uid": uid}
     stores = RbgStores(client, random.Random(1))
     made = []
@@ -111,10 +123,10 @@ async def left_over(kept_is_there: bool) -> list[str]:
         made.append(found)
         if kept_is_there or name == "llm-prefill-old":
             stores.workloads["Deployment"].store.put(found)
-    body = group("llm", role("prefill", 0, **kind("Deployment")))
-    whole = msgspec.convert(body, RoleBasedGroup)
-    meta_of = msgspec.structs.replace(whole.metadata, uid=uid, namespace=NS)
-    whole = msgspec.structs.replace(whole, metadata=meta_of)
+    for edit in edits:
+        await client.patch(
+            edit, EDITS[edit], "llm-prefill-old" if edit is DEPLOYMENTS else "llm", NS
+        )
     wanted = whole.spec.roles[0]
     workloads = [replace(workload_facts(wanted, one), observed=True) for one in made]
     facts = RoleFacts(role=wanted, desired=0, revision="a", workloads=workloads)
@@ -128,3 +140,35 @@ async def left_over(kept_is_there: bool) -> list[str]:
 async def test_a_deployment_stays_if_the_one_that_should_serve_has_gone_meanwhile() -> None:
     assert await left_over(kept_is_there=True) == ["llm-prefill"]
     assert await left_over(kept_is_there=False) == ["llm-prefill", "llm-prefill-old"]
+
+
+@simulated
+async def test_nothing_is_deleted_that_the_api_server_knows_otherwise() -> None:
+    """Another spec of the RoleBasedGroup, or another owner of the Deployment."""
+    for edit in EDITS:
+        assert await left_over(True, edit) == ["llm-prefill", "llm-prefill-old"]
+
+
+@simulated
+async def test_a_label_is_no_reason_to_delete() -> None:
+    async with grouping() as scene:
+        await scene.make(two_roles())
+        await play_all(scene)
+        before = {name: one for name, one in uids(scene).items() if name[0] != "ConfigMap"}
+        for value in ("router", "evil", "", None):
+            for resource, name in ((STATEFUL_SETS, "llm-prefill"), (DEPLOYMENTS, "llm-router")):
+                labels = {ROLE: value, role_revision_label(name[4:]): value}
+                await scene.patch(resource, name, {"metadata": {"labels": labels}})
+                await scene.settle()
+                found = scene.get(resource, name)["metadata"]["labels"]
+                assert found[ROLE] == name.removeprefix("llm-")
+        assert uids(scene).items() >= before.items()
+        assert await scene.events("Removed") == []
+
+
+def uids(scene: Scene) -> dict[tuple[str, str], str]:
+    return {
+        (resource.kind, name): scene.get(resource, name)["metadata"]["uid"]
+        for resource in OWNED
+        for name in scene.names(resource)
+    }

@@ -1,5 +1,6 @@
 """The objects that a RoleBasedGroup owns."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from intact.model.meta import ObjectMeta
 from intact.model.rbg import Role, RoleBasedGroup
 from intact.model.role_workload import RoleWorkload, RoleWorkloadSpec
 from intact.operator.rbg import objects
+from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import BATCHED
 from intact.rollout.orders import WorkloadOrder
 from tests.support.rbg_objects import Json, batches, group, kind, role
@@ -98,7 +100,7 @@ def test_pods_of_a_role_in_batches_are_sent_to_the_placement_webhook() -> None:
 def test_a_service_of_a_stateful_set_shows_pods_that_are_not_ready() -> None:
     ports = [{"name": "http", "port": 80, "targetPort": "web"}, {"port": 9000}]
     found = read(role("prefill", servicePorts=ports), role("router", **kind("Deployment")))
-    prefill, router = (objects.service(found, one)["spec"] for one in found.spec.roles)
+    prefill, router = (objects.service(found, facts(one))["spec"] for one in found.spec.roles)
     assert prefill["publishNotReadyAddresses"]
     assert "publishNotReadyAddresses" not in router
     assert [(one["name"], one["port"]) for one in prefill["ports"]] == [
@@ -110,7 +112,35 @@ def test_a_service_of_a_stateful_set_shows_pods_that_are_not_ready() -> None:
 
 def test_a_leader_worker_set_needs_no_service() -> None:
     found = read(role("decode", **kind("LeaderWorkerSet")), role("prefill"))
-    assert [objects.has_service(one) for one in found.spec.roles] == [False, True]
+    assert [objects.has_service(facts(one)) for one in found.spec.roles] == [False, True]
+
+
+def test_a_role_keeps_what_its_old_pods_need_while_it_changes_its_kind() -> None:
+    before = WorkloadFacts("llm-decode", "uid", 2, "old", kind="StatefulSet")
+    found = read(role("decode", 3, **kind("LeaderWorkerSet")))
+    [decode] = found.spec.roles
+    moving = replace(facts(decode, 3), others=[before])
+    assert objects.has_service(moving)
+    assert objects.service(found, moving)["spec"]["publishNotReadyAddresses"]
+    new = WorkloadFacts("llm-decode-new", "uid", 1, "new", kind="LeaderWorkerSet")
+    body = objects.config_map(found, {"decode": replace(moving, workloads=[new])})
+    listed = msgspec.yaml.decode(body["data"]["config.yaml"])["roles"]["decode"]["instances"]
+    assert [one["address"] for one in listed] == [
+        *(f"llm-decode-new-{number}.llm-decode-new" for number in range(3)),
+        *(f"llm-decode-{number}.s-llm-decode" for number in range(2)),
+    ]
+    as_deployment = read(role("decode", 3, **kind("Deployment")))
+    [decode] = as_deployment.spec.roles
+    moving = replace(facts(decode, 3), others=[before])
+    body = objects.config_map(as_deployment, {"decode": moving})
+    listed = msgspec.yaml.decode(body["data"]["config.yaml"])["roles"]["decode"]["instances"]
+    assert [one["address"] for one in listed] == [
+        f"llm-decode-{number}.s-llm-decode" for number in range(2)
+    ]
+
+
+def facts(one: Role, size: int = 1) -> RoleFacts:
+    return RoleFacts(role=one, desired=size, revision="new")
 
 
 def test_the_config_map_has_an_address_for_each_ordinal() -> None:
@@ -119,7 +149,10 @@ def test_the_config_map_has_an_address_for_each_ordinal() -> None:
         role("router", **kind("Deployment")),
         role("decode", **kind("LeaderWorkerSet")),
     )
-    body = objects.config_map(found, {"prefill": 1, "router": 2, "decode": 1})
+    sizes = {"prefill": 1, "router": 2, "decode": 1}
+    body = objects.config_map(
+        found, {one.name: facts(one, sizes[one.name]) for one in found.spec.roles}
+    )
     roles = msgspec.yaml.decode(body["data"]["config.yaml"])["roles"]
     assert roles["prefill"]["instances"] == [
         {"address": "llm-prefill-0.s-llm-prefill", "ports": {"my_port": 80}}

@@ -1,0 +1,34 @@
+"""Which role a workload belongs to, and which of its revisions it has.
+
+Anyone may overwrite a label. So both are read off what nobody overwrites by mistake: the selector,
+which the API server never changes, and the template, whose labels the pods get. A LeaderWorkerSet
+has no selector: its name tells its role.
+"""
+
+import re
+from collections.abc import Iterable
+
+from intact.model.role_workload import RoleWorkload
+from intact.rollout.names import ROLE, role_revision_label, workload_name
+
+_HASH = re.compile(r"-[0-9a-f]{10}")
+
+
+def role_of(group: str, workload: RoleWorkload, roles: Iterable[str]) -> str:
+    """The role of a workload that the RoleBasedGroup of this name controls, which may be one that
+    it does not have any more; empty if nothing tells."""
+    if selected := workload.spec.selector.match_labels.get(ROLE):
+        return selected
+    names = {workload_name(group, role): role for role in roles}
+    own = workload.metadata.name
+    plain = _HASH.fullmatch(own[-11:]) and own[:-11]
+    for name in (own, plain):
+        if name and name in names:
+            return names[name]
+    return workload.metadata.labels.get(ROLE, "")
+
+
+def revision_of_role(workload: RoleWorkload, role: str) -> str:
+    """The role's revision that the workload's template has."""
+    label = role_revision_label(role)
+    return workload.spec.pod_labels.get(label) or workload.metadata.labels.get(label, "")

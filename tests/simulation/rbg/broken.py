@@ -12,6 +12,7 @@ from intact.operator.rbg import server_side_apply
 from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.pod_labels import PodLabels
+from intact.operator.rbg.server_side_apply import Applier
 from intact.rollout import plan, statefulset
 from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import Eviction, WorkloadOrder
@@ -31,7 +32,7 @@ def rollouts(seed: int) -> Course:
 
 def behind(seed: int) -> Course:
     """The same, with watches of pods that are far behind."""
-    weather = Weather(lags=(0.02,), pod_lags=(4,))
+    weather = Weather(lags=(0.02, 1), pod_lags=(4,))
     return replace(rollouts(seed), weather=weather, slowest_start=0.3, pause=1.5, kills=None)
 
 
@@ -72,6 +73,11 @@ def _evicted_pods_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(EvictedPods, "hold", lambda *_: None)
 
 
+def _own_writes_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Workloads count as the store has them, not as they were last written."""
+    patch.setattr(Applier, "newest", lambda _self, _resource, live, *_: live)
+
+
 def _a_new_leader_trusts_its_store(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reflector, "list_again", lambda _self: None)
 
@@ -102,6 +108,7 @@ BROKEN: dict[str, Rule] = {
     "any number may go": Rule(_any_number_may_go),
     "stateful sets update themselves": Rule(_stateful_sets_update_themselves),
     "evicted pods are not remembered": Rule(_evicted_pods_are_not_remembered, behind),
+    "own writes are forgotten": Rule(_own_writes_are_forgotten, behind),
     "a new leader trusts its store": Rule(_a_new_leader_trusts_its_store, taken_over),
     "every other workload can be spared": Rule(_every_other_workload_can_be_spared),
     "no pod is let go": Rule(_no_pod_is_let_go, shows=Stuck),

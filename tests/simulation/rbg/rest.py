@@ -39,6 +39,12 @@ def keeps(group: RoleBasedGroup, role: Role) -> int:
     return staying_old(parse(partition), role.replicas or 0)
 
 
+def _may_keep_old(group: RoleBasedGroup, role: Role) -> bool:
+    """Whether workloads of earlier revisions may stay."""
+    coordinated = coordination_of(group.spec, role.name, ROLLING_UPDATE) is not None
+    return coordinated and (group.spec.paused or keeps(group, role) > 0)
+
+
 def _image(role: Role) -> str:
     image: str = role.template["spec"]["containers"][0]["image"]
     return image
@@ -80,14 +86,14 @@ def _workloads(world: World, group: RoleBasedGroup) -> Iterator[str]:
                 yield f"{kind} {name} has the labels {labels}"
     for role in group.spec.roles:
         found = there.pop((role.workload.kind, role.name), [])
-        coordinated = coordination_of(group.spec, role.name, ROLLING_UPDATE)
-        several = coordinated and (group.spec.paused or keeps(group, role))
-        if not found or (len(found) > 1 and not several):
+        if not found or (len(found) > 1 and not _may_keep_old(group, role)):
             yield f"role {role.name} has {len(found)} workloads of kind {role.workload.kind}"
         if any(map(is_terminating, found)):
             yield f"a workload of {role.name} is terminating"
     for kind, role_name in there:
-        yield f"there is a {kind} of role {role_name}"
+        role_left = group.spec.role(role_name)
+        if role_left is None or not _may_keep_old(group, role_left):
+            yield f"there is a {kind} of role {role_name}"
 
 
 def _status(group: RoleBasedGroup) -> Iterator[str]:

@@ -55,8 +55,28 @@ class Workload:
 
 @dataclass(slots=True)
 class Charges:
+    """Pods that a role lacks, by who took them."""
+
     taken: int = 0
-    pods: list[str] = field(default_factory=list)
+    """By Intact."""
+    others: int = 0
+    failed: dict[str, None] = field(default_factory=dict)
+    """The UIDs of pods that are there and were ready. They are among those of others."""
+
+    def goes(self, uid: str) -> None:
+        """A pod that was ready is not, and not by Intact."""
+        self.others += 1
+        self.failed[uid] = None
+
+    def returns(self, uid: str) -> None:
+        """A pod is ready: it stands in for itself, or else for one that Intact took."""
+        if uid in self.failed:
+            del self.failed[uid]
+            self.others = max(0, self.others - 1)
+        elif self.taken:
+            self.taken -= 1
+        else:
+            self.others = max(0, self.others - 1)
 
 
 class Truth:
@@ -153,14 +173,17 @@ class Truth:
         if is_ready(new):
             if uid not in ready:
                 ready[uid] = None
-                charges.taken = max(0, charges.taken - 1)
+                charges.returns(uid)
         elif uid in ready:
             del ready[uid]
             gone = new is None or is_terminating(new)
             if gone and self._is_intacts(obj, workload):
                 charges.taken += 1
-                self._limit(role)
                 self._check_charges(role, obj["metadata"]["name"])
+            else:
+                charges.goes(uid)
+        if new is None:
+            charges.failed.pop(uid, None)
         self._limit(role)
 
     def taint(self, workload: Json) -> None:
@@ -255,20 +278,24 @@ class Truth:
         return max(0, self.desired(role, spec) - len(self._ready.get(role, ())))
 
     def _limit(self, role: str) -> None:
-        """No more can be charged than is lacking."""
+        """No more was taken than is lacking."""
         most = max((self.lacks(role, one) for one in self.present()), default=0)
-        self.charges[role].taken = min(self.charges[role].taken, most)
+        charges = self.charges[role]
+        charges.others = min(charges.others, most)
+        charges.taken = min(charges.taken, most)
 
     def _check_charges(self, role: str, pod: str) -> None:
-        taken = self.charges[role].taken
+        charges = self.charges[role]
         found = []
         for one in self.present():
             allowed = self.allowed(role, one)
-            if allowed is None or min(taken, self.lacks(role, one)) <= allowed:
+            by_others = min(charges.others, self.lacks(role, one))
+            taken = min(charges.taken, self.lacks(role, one) - by_others)
+            if allowed is None or taken <= allowed:
                 return
             found.append(f"{allowed} of {self.desired(role, one)} (generation {one.generation})")
         self._violation = Violation(
-            f"with pod {pod}, Intact has taken {taken} pods of role {role}, and may take "
+            f"with pod {pod}, Intact has taken {charges.taken} pods of role {role}, and may take "
             + ", ".join(found)
         )
 

@@ -16,33 +16,58 @@ from intact.operator.rbg.server_side_apply import Applier
 from intact.rollout import plan, statefulset
 from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import Eviction, WorkloadOrder
-from tests.simulation.rbg.course import Course, course
+from tests.simulation.rbg.course import GROUP, Course, coordination, course
 from tests.simulation.rbg.truth import Violation
-from tests.simulation.scenario import Weather
+from tests.simulation.scenario import CALM, Weather
 from tests.simulation.simulate import Stuck
+from tests.support.rbg_objects import group, kind, role
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
 
 def rollouts(seed: int) -> Course:
-    """One rollout after the other, and only that."""
-    made = course(seed)
-    return replace(made, edits=8, pause=4, failures=False, meddling=False, bad_images=False)
+    """One rollout after the other of two coordinated roles, and only that."""
+    roles = [
+        role("prefill", 6, **kind("StatefulSet")),
+        role("decode", 6, **kind("Deployment")),
+    ]
+    rules = coordination(["prefill", "decode"], {"maxUnavailableRatio": "34%"})
+    return replace(
+        course(seed),
+        body=group(GROUP, *roles, coordination=[rules]),
+        weather=CALM,
+        operators=1,
+        edits=4,
+        pause=5,
+        kills=None,
+        failures=False,
+        meddling=False,
+        bad_images=False,
+        only_templates=True,
+        slowest_start=2,
+    )
 
 
 def behind(seed: int) -> Course:
-    """The same, with watches of pods that are far behind."""
-    weather = Weather(lags=(0.02, 1), pod_lags=(4,))
-    return replace(rollouts(seed), weather=weather, slowest_start=0.3, pause=1.5, kills=None)
+    """The same, with watches that are far behind."""
+    return replace(rollouts(seed), weather=Weather(lags=(0.02, 2), pod_lags=(4,)), pause=1.5)
 
 
 def taken_over(seed: int) -> Course:
-    """The same, with leaders that die."""
-    return replace(behind(seed), kills=8, operators=3, weather=Weather(lags=(4,), pod_lags=(12,)))
+    """The same, with leaders that die, and followers that are even further behind."""
+    weather = Weather(lags=(1,), pod_lags=(30,))
+    return replace(rollouts(seed), weather=weather, kills=12, operators=3, pause=10)
+
+
+def uncoordinated(seed: int) -> Course:
+    """Coordinations and other rules come and go."""
+    made = rollouts(seed)
+    return replace(made, edits=10, only_templates=False)
 
 
 def meddled(seed: int) -> Course:
-    return replace(course(seed), meddling=True, edits=8)
+    """Others overwrite labels, and more."""
+    return replace(rollouts(seed), meddling=True, pause=12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +135,7 @@ BROKEN: dict[str, Rule] = {
     "evicted pods are not remembered": Rule(_evicted_pods_are_not_remembered, behind),
     "own writes are forgotten": Rule(_own_writes_are_forgotten, behind),
     "a new leader trusts its store": Rule(_a_new_leader_trusts_its_store, taken_over),
-    "every other workload can be spared": Rule(_every_other_workload_can_be_spared),
+    "every other workload can be spared": Rule(_every_other_workload_can_be_spared, uncoordinated),
     "no pod is let go": Rule(_no_pod_is_let_go, shows=Stuck),
     "labels of pods are not restored": Rule(_labels_of_pods_are_not_restored, meddled, Stuck),
     "everything is written always": Rule(_everything_is_written_always, shows=Stuck),

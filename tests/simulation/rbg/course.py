@@ -49,6 +49,8 @@ class Course:
     bad_images: bool
     """Whether pods of some images are never ready."""
     slowest_start: float
+    only_templates: bool = False
+    """Whether users change nothing else."""
     without: frozenset[str] = frozenset()
     """What never happens."""
 

@@ -48,7 +48,9 @@ class Users:
             _kind: 2,
             _min_ready: 1,
         }
-        if CHANGE_KIND in world.course.without:
+        if world.course.only_templates:
+            edits = {self._one_template: 1, self._all_templates: 2}
+        elif CHANGE_KIND in world.course.without:
             del edits[_kind]
         self._edits, self._weights = list(edits), list(edits.values())
 
@@ -58,7 +60,7 @@ class Users:
         if number < 0.12:
             await self._undo()
             return
-        if number < 0.18:
+        if number < 0.18 and not self._world.course.only_templates:
             await self._scale_adapter()
             return
         for _ in range(20):

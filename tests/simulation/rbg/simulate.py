@@ -19,7 +19,8 @@ from tests.simulation.simulate import Failed, Outcome, Stuck
 from tests.support.objects import NAMESPACES
 from tests.support.rbg_waiting import GROUPS
 
-_MOST_STEPS = 3_000_000
+_MOST_STEPS = 200_000
+"""Some ten times as many as a run takes."""
 _MADE_WITHIN = 120.0
 _AT_REST_WITHIN = 600.0
 """Simulated seconds. A rollout takes one pod after the other, and a new leader takes a while."""

@@ -151,7 +151,9 @@ class KubernetesStage:
         for child, _ in self._operators:
             await _succeeded(child)
         self._operators.clear()
-        await _succeeded(self._intact("uninstall", "--namespace", _INSTALLED_IN, name="uninstall"))
+        await _succeeded(
+            self._intact("uninstall", "--yes", "--namespace", _INSTALLED_IN, name="uninstall")
+        )
 
     async def undo(self, group: str, namespace: str) -> None:
         await _succeeded(self._intact("rbg", "undo", group, "-n", namespace, name="undo"))

@@ -15,7 +15,8 @@ from demo.screen import Screen
 from demo.stage import Stage
 from demo.waiting import until
 from demo.watch import following
-from intact.cli.rbg_status import Standing, lines, standing
+from intact.cli.rbg.standing import Standing, standing
+from intact.cli.rbg.tree import lines
 from intact.kube.client import Client, PatchType
 from intact.kube.reflector import Reflector
 from intact.kube.resources import NAMESPACES, PODS, RBGS, untyped
@@ -156,7 +157,7 @@ class _Rollout:
             for pod in self._progress.of(name):
                 text.append(*self._symbol(name, pod))
             text.append("\n")
-        tree = lines(found, [])
+        tree = lines(found, {})
         text.append("\n" + "\n".join(tree))
         legend = "● ready  ◐ not ready  ○ terminating  green: new, blue: old"
         seconds = f"{self._clock() - self._begun:.1f} s"

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from demo.errors import DemoError
 from demo.stage import NODES, Json, Say
-from intact.cli.rbg_undo import undo_in
+from intact.cli.rbg.undo import undo_in
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.sandbox.cluster import Sandbox

@@ -117,6 +117,22 @@ async def test_pdb_podgroups(ns: NamespaceUnderTest, groups: Groups) -> None:
     )
 
 
+async def test_pdb_batches(ns: NamespaceUnderTest, groups: Groups) -> None:
+    await group_settled(ns)
+    await one_group_goes(
+        ns, groups, first=("llm-prefill-0", "llm-decode-0"), second="llm-prefill-2", expected=3
+    )
+
+
+async def test_pub_batches(ns: NamespaceUnderTest) -> None:
+    await group_settled(ns)
+    await ns.counted("llm", total_replicas=3, desired_available=2, unavailable_allowed=1)
+    await cordon(ns)
+    for pod in ("llm-prefill-0", "llm-prefill-1", "llm-decode-0"):
+        assert (await ns.delete(pod)).code == 200
+    await check_refused(ns, "llm-prefill-2", "llm")
+
+
 async def one_group_goes(
     ns: NamespaceUnderTest, groups: Groups, first: tuple[str, str], second: str, expected: int
 ) -> None:

@@ -74,6 +74,17 @@ ACCEPTED = [
         "nothing, without a unit and typed",
         coordinated(TYPED | {"strategy": {"rollingUpdate": {"maxSkew": "0", "partition": 0}}}),
     ),
+    Case(
+        "nothing unavailable, but a surge",
+        group(
+            "llm",
+            role(
+                "router",
+                updateStrategy={"rollingUpdate": {"maxUnavailable": 0}},
+                **kind("Deployment"),
+            ),
+        ),
+    ),
     Case("skew of nothing", coordinated(rolling("prefill", "decode", maxSkew="0%"))),
 ]
 
@@ -358,6 +369,78 @@ REFUSED = [
         "Deployment",
     ),
     Case(
+        "a strategy that allows nothing",
+        group(
+            "llm",
+            role(
+                "router",
+                4,
+                updateStrategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}},
+                **kind("Deployment"),
+            ),
+        ),
+        "spec.roles[0].updateStrategy.rollingUpdate.maxUnavailable",
+        "0: must be at least 1 while maxSurge is 0",
+    ),
+    Case(
+        "a strategy that allows nothing, in percent and by the upstream name",
+        group(
+            "llm",
+            role(
+                "router",
+                4,
+                rolloutStrategy={"rollingUpdate": {"maxSurge": "0%", "maxUnavailable": "0%"}},
+                **kind("Deployment"),
+            ),
+        ),
+        "spec.roles[0].rolloutStrategy.rollingUpdate.maxUnavailable",
+        '"0%": must be at least 1 while maxSurge is 0%',
+    ),
+    Case(
+        "nothing unavailable and no surge by default",
+        group(
+            "llm",
+            role(
+                "decode",
+                4,
+                updateStrategy={"rollingUpdate": {"maxUnavailable": 0}},
+                **kind("LeaderWorkerSet"),
+            ),
+        ),
+        "spec.roles[0].updateStrategy.rollingUpdate.maxUnavailable",
+        "while maxSurge is 0 by default",
+    ),
+    Case(
+        "nothing unavailable in a StatefulSet",
+        group("llm", role("prefill", updateStrategy={"rollingUpdate": {"maxUnavailable": 0}})),
+        "spec.roles[0].updateStrategy.rollingUpdate.maxUnavailable",
+        "a StatefulSet takes a pod down before it makes another",
+    ),
+    Case(
+        "two ports of one number",
+        group(
+            "llm",
+            role("prefill", servicePorts=[{"name": "a", "port": 80}, {"name": "b", "port": 80}]),
+        ),
+        "spec.roles[0].servicePorts[1].port",
+        "80: servicePorts[0] has the same port and protocol (TCP)",
+    ),
+    Case(
+        "two ports of one name",
+        group(
+            "llm",
+            role("prefill", servicePorts=[{"name": "a", "port": 80}, {"name": "a", "port": 81}]),
+        ),
+        "spec.roles[0].servicePorts[1].name",
+        '"a": servicePorts[0] has the same name',
+    ),
+    Case(
+        "a port with the name that another one gets",
+        group("llm", role("prefill", servicePorts=[{"name": "port80", "port": 81}, {"port": 80}])),
+        "spec.roles[0].servicePorts[1].name",
+        '"port80": servicePorts[0] has the same name, which a port without a name gets',
+    ),
+    Case(
         "a name that is no label", group("llm", role("Prefill")), "spec.roles[0].name", "DNS label"
     ),
     Case("a name with a dot", group("llm.prod", P), "", "DNS label"),
@@ -386,3 +469,126 @@ REFUSED = [
         "",
     ),
 ]
+
+
+def _container(**rest: Any) -> Json:
+    return template() | {"spec": {"containers": [{"name": "engine", "image": "engine:1", **rest}]}}
+
+
+def _templated(given: Json, **rest: Any) -> Json:
+    return group("llm", role("router"), {"name": "prefill", "template": given, **rest})
+
+
+_AT = "spec.roles[1].template.spec"
+REFUSED_BY_THE_SERVER = [
+    Case(
+        "a restart policy that the workload does not take",
+        _templated(template(restartPolicy="Never")),
+        f"{_AT}.restartPolicy",
+        'Unsupported value: "Never"',
+    ),
+    Case(
+        "no image",
+        _templated({"spec": {"containers": [{"name": "engine"}]}}, **kind("Deployment")),
+        f"{_AT}.containers[0].image",
+        "Required value",
+    ),
+    Case(
+        "more asked for than allowed",
+        _templated(_container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})),
+        f"{_AT}.containers[0].resources.requests",
+        "must be less than or equal to cpu limit of 1",
+    ),
+    Case(
+        "a volume that is not there",
+        _templated(_container(volumeMounts=[{"name": "model", "mountPath": "/model"}])),
+        f"{_AT}.containers[0].volumeMounts[0].name",
+        'Not found: "model"',
+    ),
+    Case(
+        "an environment variable, by the number that the user gave it",
+        _templated(_container(env=[{"name": "A", "value": "1"}, {"name": "B=", "value": "2"}])),
+        f"{_AT}.containers[0].env[1].name",
+        'Invalid value: "B="',
+    ),
+    Case(
+        "a field that pods do not have",
+        _templated(template(contaners=[])),
+        f"{_AT}.contaners",
+        "field not declared in schema",
+    ),
+    Case(
+        "a value of another type",
+        _templated(_container(ports=[{"containerPort": "80"}])),
+        f'{_AT}.containers[name="engine"].ports',
+        "expected numeric",
+    ),
+    Case(
+        "two containers of one name",
+        _templated(
+            template() | {"spec": {"containers": [{"name": "engine", "image": "engine:1"}] * 2}}
+        ),
+        f"{_AT}.containers",
+        'duplicate entries for key [name="engine"]',
+    ),
+    Case(
+        "a quantity that is none",
+        _templated(_container(resources={"requests": {"cpu": "much"}})),
+        "spec.roles[1].template",
+        "quantities must match",
+    ),
+    Case(
+        "a template of a LeaderWorkerSet, which is not served yet",
+        _templated(template(restartPolicy="Never"), **kind("LeaderWorkerSet")),
+        f"{_AT}.restartPolicy",
+        'Unsupported value: "Never"',
+    ),
+    Case(
+        "a patch for workers",
+        _templated(
+            template(),
+            leaderWorkerSet={
+                "size": 2,
+                "patchWorkerTemplate": {"spec": {"restartPolicy": "Never"}},
+            },
+            **kind("LeaderWorkerSet"),
+        ),
+        f"{_AT}.restartPolicy",
+        'supported values: "Always" (of workers)',
+    ),
+    Case(
+        "a patch that does not fit",
+        _templated(
+            template(),
+            leaderWorkerSet={
+                "patchLeaderTemplate": _container(volumeMounts=[{"name": "model"}]),
+            },
+            **kind("LeaderWorkerSet"),
+        ),
+        "spec.roles[1].leaderWorkerSet",
+        "does not contain declared merge key: mountPath",
+    ),
+    Case(
+        "a template by reference",
+        group(
+            "llm",
+            {"name": "prefill", "templateRef": {"name": "base"}},
+            roleTemplates=[{"name": "base", "template": template(restartPolicy="Never")}],
+        ),
+        "spec.roles[0].templateRef",
+        "its template.spec.restartPolicy: Unsupported value",
+    ),
+    Case(
+        "a port that a Service does not take",
+        _templated(template(), servicePorts=[{"name": "Web Site", "port": 80}]),
+        "spec.roles[1].servicePorts[0].name",
+        "Web Site",
+    ),
+    Case(
+        "a label that is none",
+        _templated(template(), labels={"tier": "not a label"}),
+        "spec.roles[1].labels",
+        "not a label",
+    ),
+]
+"""Only the API server knows that these are wrong."""

@@ -28,6 +28,7 @@ class Use:
 KEYS: Mapping[str, Use] = {
     "intact.dev/agreed-replicas": Use(("RoleBasedGroup",)),
     "intact.dev/aggregate-to-owners": Use(("ClusterRole",), LABEL),
+    "intact.dev/batch-size": Use(("Pod",)),
     "intact.dev/batched": Use(("Pod",), LABEL),
     "intact.dev/budget-scope": Use((PDB,), LABEL),
     "intact.dev/door": Use(("Namespace",), LABEL),

@@ -33,6 +33,29 @@ def duration(seconds: float) -> str:
     return f"{rest}s"
 
 
+_AGES = (
+    # Up to this many seconds: the two units that it is said in, as kubectl does.
+    (120, 1, "s", 0, ""),
+    (600, 60, "m", 1, "s"),
+    (3 * 3600, 60, "m", 0, ""),
+    (8 * 3600, 3600, "h", 60, "m"),
+    (48 * 3600, 3600, "h", 0, ""),
+    (8 * 86400, 86400, "d", 3600, "h"),
+    (2 * 365 * 86400, 86400, "d", 0, ""),
+    (8 * 365 * 86400, 365 * 86400, "y", 86400, "d"),
+)
+
+
+def age(seconds: float) -> str:
+    """As kubectl writes ages: 45s, 2m5s, 17m, 3h20m, 5d."""
+    whole = max(0, int(seconds))
+    for limit, unit, name, smaller, its_name in _AGES:
+        if whole < limit:
+            rest = whole % unit // smaller if smaller else 0
+            return f"{whole // unit}{name}" + (f"{rest}{its_name}" if rest else "")
+    return f"{whole // (365 * 86400)}y"
+
+
 class Duration(click.ParamType[float]):
     name = "duration"
 

@@ -16,6 +16,7 @@ from intact.cli.options import (
     operator_namespace,
     rehearsal_options,
 )
+from intact.cli.rbg.commands import rbg
 from intact.operator.names import CONTROLLERS, DEFAULT_CONTROLLERS, HTTP_PORT
 
 
@@ -126,12 +127,48 @@ def manifests(
 @main.command()
 @cluster_options
 @operator_namespace
-@click.option("--crds", is_flag=True, help="Also remove the CRDs, and with them all budgets.")
-def uninstall(cluster: Cluster, namespace: str, crds: bool) -> None:
-    """Remove Intact from a cluster, beginning with the webhook registration."""
+@click.option(
+    "--crds",
+    is_flag=True,
+    help="Also remove the CRDs, and with them all PodUnavailableBudgets. Refused while there are "
+    "RoleBasedGroups, unless one of the next two options says what becomes of them.",
+)
+@click.option(
+    "--delete-groups",
+    is_flag=True,
+    help="With --crds: delete all RoleBasedGroups, their workloads and their pods.",
+)
+@click.option(
+    "--orphan-groups",
+    is_flag=True,
+    help="With --crds: delete all RoleBasedGroups; their workloads run on, without an owner.",
+)
+@click.option("--dry-run", is_flag=True, help="Only list what would go and what would stay.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def uninstall(
+    cluster: Cluster,
+    namespace: str,
+    crds: bool,
+    delete_groups: bool,
+    orphan_groups: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Remove Intact from a cluster, beginning with the webhook registration.
+
+    Budgets, RoleBasedGroups and their workloads stay, unless --crds is given. Asks first.
+    """
     from intact.cli import uninstall as command
 
-    command.uninstall(cluster, namespace, crds=crds)
+    command.uninstall(
+        cluster,
+        namespace,
+        crds=crds,
+        delete_groups=delete_groups,
+        orphan_groups=orphan_groups,
+        dry_run=dry_run,
+        yes=yes,
+    )
 
 
 @main.command()
@@ -267,60 +304,4 @@ def rollout(groups: tuple[str, ...], cluster: Cluster, rehearsal: Rehearsal) -> 
     command.rollout(cluster, rehearsal, groups)
 
 
-@main.group()
-def rbg() -> None:
-    """RoleBasedGroups: show them, rehearse and undo their rollouts."""
-
-
-@rbg.command()
-@click.argument("source", metavar="FILE|NAME")
-@group_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the rounds.",
-)
-def plan(source: str, cluster: Cluster, output: str) -> None:
-    """Print the rounds that a rollout of a group would take.
-
-    The group is read from a FILE (or - for standard input), without a cluster, or from the cluster
-    by its NAME.
-    """
-    from intact.cli import rbg_plan as command
-
-    command.plan(source, cluster, output)
-
-
-@rbg.command()
-@click.argument("name")
-@click.option(
-    "--to-revision",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of the revision; else the one before the present.",
-)
-@group_options
-def undo(name: str, to_revision: int | None, cluster: Cluster) -> None:
-    """Give a group the templates of an earlier revision, all its roles together."""
-    from intact.cli import rbg_undo as command
-
-    command.undo(name, to_revision, cluster)
-
-
-@rbg.command()
-@click.argument("name")
-@click.option(
-    "-w", "--watch", is_flag=True, help="Follow the group until it is done, paused or stalled."
-)
-@group_options
-def status(name: str, watch: bool, cluster: Cluster) -> None:
-    """Show a group with its roles. The exit code says how it stands.
-
-    0 done, 3 in progress or not ready, 4 stalled, 5 paused or held by a partition.
-    """
-    from intact.cli import rbg_status as command
-
-    command.status(name, cluster, watch=watch)
+main.add_command(rbg)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -32,8 +32,35 @@ _KUBECONFIG = click.option(
 _CONTEXT = click.option(
     "--context", metavar="NAME", help="Context of the kubeconfig; else its current one."
 )
+
+
+def _given(_context: object, _option: object, value: str | None) -> str | None:
+    """kubectl takes -n=NAME, too; click takes the equals sign for a part of the name."""
+    return value.removeprefix("=") if value else None
+
+
 _GROUP_NAMESPACE = click.option(
-    "-n", "--namespace", metavar="NAME", help="Namespace of the group; else the context's."
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    callback=_given,
+    help="Namespace of the group; else the context's.",
+)
+
+
+class _Output(click.Choice[str]):
+    """Also as -o=json, which kubectl takes."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        return super().convert(value.removeprefix("="), param, ctx)
+
+
+output_option = click.option(
+    "-o",
+    "--output",
+    type=_Output(["json", "yaml", "wide", "name"]),
+    callback=lambda _context, _option, value: value or "",
+    help="Format; else text.",
 )
 
 operator_namespace = click.option(

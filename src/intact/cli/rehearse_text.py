@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from intact.cli.durations import duration
+from intact.cli.output import counted
 from intact.cli.tables import table
-from intact.sandbox.rehearsal.report import BudgetReport, Comparison, Report
+from intact.sandbox.rehearsal.report import BudgetReport, Comparison, Report, StartTime
 
 _MOST_PODS = 40
 """Of the order in which pods go; JSON has all."""
@@ -14,7 +15,7 @@ _ENDED = {
     "horizon": "does not go through within {last}",
 }
 _SOURCES = {
-    "observed": "median of {pods} pods that are there",
+    "observed": "median of {pods}",
     "given": "given",
     "default": "assumed: no pod of it is ready",
 }
@@ -42,7 +43,8 @@ def _headline(report: Report) -> str:
     after = ""
     if report.ended == "done":
         after = f", after {duration(report.took)}; all is ready after {duration(report.recovered)}"
-    went = f"{len(report.pods)} pods go, {len(report.never)} never do"
+    never = counted(len(report.never), "never does", "never do")
+    went = f"{counted(len(report.pods), 'pod goes', 'pods go')}, {never}"
     groups = f"groups break {times(report.breaks)}"
     return f"{report.action} {said}{after}\n{went}; {groups}"
 
@@ -140,11 +142,13 @@ def _start_times(report: Report) -> list[str]:
     if not report.start_times:
         return []
     rows = [["STARTS", "READY AFTER", "BECAUSE"]]
-    rows += [
-        [each.workload, duration(each.seconds), _SOURCES[each.source].format(pods=each.pods)]
-        for each in report.start_times
-    ]
+    rows += [[each.workload, duration(each.seconds), _source(each)] for each in report.start_times]
     return table(rows)
+
+
+def _source(found: StartTime) -> str:
+    there = counted(found.pods, "pod that is there", "pods that are there")
+    return _SOURCES[found.source].format(pods=there)
 
 
 def _comparison(report: Report, found: Comparison | None) -> list[str]:
@@ -153,7 +157,7 @@ def _comparison(report: Report, found: Comparison | None) -> list[str]:
     lines = ["This cluster does not run Intact. With Intact:"]
     lines += [
         f"  {each.budget} would count groups: at most {_units(each.with_intact)} down at once, "
-        f"not {each.plain.most_down} pods"
+        f"not {counted(each.plain.most_down, 'pod')}"
         for each in found.budgets
     ]
     if not found.budgets:
@@ -166,7 +170,7 @@ def _comparison(report: Report, found: Comparison | None) -> list[str]:
 
 
 def _units(budget: BudgetReport) -> str:
-    return f"{budget.most_down} {budget.unit}" + ("" if budget.most_down == 1 else "s")
+    return counted(budget.most_down, budget.unit)
 
 
 def times(number: int) -> str:

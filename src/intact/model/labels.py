@@ -9,6 +9,13 @@ _VALUE = re.compile(rf"({_NAME})?")
 _DNS_LABEL = re.compile(_DNS)
 _LONGEST_PREFIX = 253
 
+ROLE_BASED_GROUP = "rolebasedgroup.workloads.x-k8s.io/name"
+"""Label on everything that belongs to a RoleBasedGroup: its name."""
+BATCH = "batch.coordination.workloads.x-k8s.io/"
+"""Prefix of a label on pods; the value is the number of the pod's batch."""
+BATCH_SIZE = "intact.dev/batch-size"
+"""Annotation on pods in a batch: how many pods the batch has, of all roles."""
+
 
 def is_label_key(key: str) -> bool:
     match = _KEY.fullmatch(key)

@@ -10,6 +10,7 @@ class PodAnnotations(View):
     """The annotations that Intact reads; others can be large."""
 
     no_protect: str = msgspec.field(default="", name="pub.kruise.io/no-protect")
+    batch_size: str = msgspec.field(default="", name="intact.dev/batch-size")
     group_size: str = msgspec.field(default="", name="leaderworkerset.sigs.k8s.io/size")
 
 

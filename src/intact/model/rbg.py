@@ -41,11 +41,43 @@ class UpdateStrategy(View):
     rolling_update: RoleRollingUpdate | None = None
 
 
+class RolloutRollingUpdate(RoleRollingUpdate):
+    paused: bool = False
+    type: str = ""
+    """How a pod is updated: upstream's own workload kind can do it in place."""
+    in_place_update_strategy: Json | None = None
+
+
+class RolloutStrategy(View):
+    """Upstream's name of an update strategy, and upstream's additions."""
+
+    type: str = ""
+    rolling_update: RolloutRollingUpdate | None = None
+
+
 class RolePort(View):
     port: int
     name: str = ""
     protocol: str = ""
     target_port: IntOrPercent | None = None
+    app_protocol: str = ""
+    node_port: int = 0
+
+
+class TemplateRef(View):
+    name: str = ""
+
+
+class RoleTemplate(View):
+    """A pod template for several roles."""
+
+    name: str
+    template: Json = {}
+
+
+class RoleScalingAdapter(View):
+    enable: bool = False
+    labels: dict[str, str] = {}
 
 
 class Role(View):
@@ -56,17 +88,39 @@ class Role(View):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     template: Json = {}
+    template_ref: TemplateRef | None = None
+    template_patch: Json | None = None
     leader_worker_set: LeaderWorkerSetTemplate | None = None
     dependencies: list[str] = []
     update_strategy: UpdateStrategy | None = None
+    rollout_strategy: RolloutStrategy | None = None
+    restart_policy: str = ""
+    scaling_adapter: RoleScalingAdapter | None = None
+    engine_runtimes: list[Json] = []
+    components: list[Json] = []
     service_ports: list[RolePort] = []
     min_ready_seconds: int | None = None
     pod_management_policy: str = ""
 
     @property
+    def pods_per_replica(self) -> int:
+        """More than one only for a LeaderWorkerSet."""
+        return (self.leader_worker_set.size if self.leader_worker_set else None) or 1
+
+    @property
     def kind(self) -> tuple[str, str]:
         """apiVersion and kind of its workload: one of the three above, if the role is valid."""
         return self.workload.api_version, self.workload.kind
+
+    @property
+    def strategy(self) -> UpdateStrategy | RolloutStrategy | None:
+        """Its own update strategy, under either of its two names."""
+        return self.update_strategy or self.rollout_strategy
+
+    @property
+    def has_adapter(self) -> bool:
+        """Upstream switches adapters on; Intact has one for each role that does not say."""
+        return self.scaling_adapter is None or self.scaling_adapter.enable
 
 
 class CoordinatedRollingUpdate(View):
@@ -89,6 +143,7 @@ class CoordinationStrategy(View):
     partition: IntOrPercent | None = None
     rolling_update: CoordinatedRollingUpdate | None = None
     affinity_scheduling: AffinityScheduling | None = None
+    scaling: Json | None = None
 
 
 class Coordination(View):
@@ -101,6 +156,8 @@ class Coordination(View):
 
 class RbgSpec(View):
     roles: list[Role] = []
+    role_templates: list[RoleTemplate] = []
+    pod_group_policy: Json | None = None
     coordination: list[Coordination] = []
     progress_deadline_seconds: int | None = None
     on_failure: str = ""

@@ -17,7 +17,6 @@ from intact.kube.reflector import Reflector
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.pub.gate import Observe, ignore
-from intact.operator.rbg import validation as rbg_validation
 from intact.operator.rbg.controller import RbgController
 from intact.operator.watch.shared import Watches
 from intact.operator.webhook.configuration import (
@@ -104,7 +103,7 @@ class Controllers:
             self.handlers[VALIDATE_PDB_PATH] = self.pdb.validation.review
         if "rbg" in names:
             self.rbg = RbgController(client, identity, now=now, leads=leads, rng=rng)
-            self.handlers[VALIDATE_RBG_PATH] = rbg_validation.review
+            self.handlers[VALIDATE_RBG_PATH] = self.rbg.validation.review
             self.handlers[PLACE_PATH] = self.rbg.placement.review
 
     @property

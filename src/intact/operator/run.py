@@ -22,7 +22,7 @@ from intact.kube.reflector import Reflector
 from intact.operator import http
 from intact.operator.controllers import Controllers
 from intact.operator.errors import StartError
-from intact.operator.install.install import install
+from intact.operator.install.install import install, refuse_foreign
 from intact.operator.metrics import Metrics
 from intact.operator.names import DEFAULT_CONTROLLERS, LEASE
 from intact.operator.webhook.client_ca import ClientCa
@@ -64,7 +64,7 @@ async def run(options: Options) -> None:
         await transport.prepare()
         if options.install:
             try:
-                await install(client)
+                await install(client, options.controllers)
             except KubeError as error:
                 raise StartError(f"cannot install: {error}") from error
         identity = _identity()
@@ -85,6 +85,8 @@ class Process:
     metrics that show them."""
 
     def __init__(self, client: Client, options: Options, election: Election, identity: str) -> None:
+        self._client = client
+        self._names = options.controllers
         self._election = election
         self.metrics = Metrics(election)
         self.controllers = Controllers(
@@ -146,6 +148,8 @@ class Process:
         return [*parts, self._election.run(self._lead)]
 
     async def _lead(self) -> None:
+        # Before the first write: the kinds may be another product's.
+        await refuse_foreign(self._client, self._names)
         async with asyncio.TaskGroup() as group:
             if self.webhooks is not None:
                 group.create_task(self.webhooks.keep_registered())

@@ -6,7 +6,9 @@ read either: Intact writes both sets, and selects by the first.
 
 import hashlib
 
-GROUP = "rolebasedgroup.workloads.x-k8s.io/name"
+from intact.model import labels as pod_labels
+
+GROUP = pod_labels.ROLE_BASED_GROUP
 ROLE = "rolebasedgroup.workloads.x-k8s.io/role"
 GROUP_KEY = "rolebasedgroup.workloads.x-k8s.io/group-unique-key"
 ROLE_SIZE = "rolebasedgroup.workloads.x-k8s.io/role-size"
@@ -16,8 +18,8 @@ REVISION = "rolebasedgroup.workloads.x-k8s.io/controller-revision-hash"
 _ROLE_REVISION = "rolebasedgroup.workloads.x-k8s.io/role-revision-hash-"
 COORDINATION = "coordination.workloads.x-k8s.io/"
 MEMBER = "member"
-BATCH = "batch.coordination.workloads.x-k8s.io/"
-"""Prefix of a label on pods; the value is the number of the pod's batch."""
+BATCH = pod_labels.BATCH
+BATCH_SIZE = pod_labels.BATCH_SIZE
 BATCHED = "intact.dev/batched"
 """Label on the pods of roles in batches: the name of the coordination. The API server sends only
 pods with this label to the placement webhook."""

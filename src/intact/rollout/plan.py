@@ -246,7 +246,9 @@ def _state(
         return going, name if in_flight else "", not_ready
     if one.started >= one.goal:
         kept = one.role.desired - one.goal
-        return State.PAUSED, "", f"partition: {kept} of {one.role.count(one.role.desired)} stay old"
+        stay = "stays" if kept == 1 else "stay"
+        of = one.role.count(one.role.desired)
+        return State.PAUSED, "", f"partition: {kept} of {of} {stay} old"
     if one.started >= allowed and behind is not None and behind is not one:
         return State.WAITING, behind.role.name, _lagging(behind)
     if in_flight:
@@ -265,7 +267,8 @@ def _lagging(behind: _Counts) -> str:
 def _unavailable(one: _Counts) -> str:
     role = one.role
     if not one.most_unavailable:
-        of = role.count(role.desired) if role.in_batches else f"{role.desired} replicas"
+        replicas = "replica" if role.desired == 1 else "replicas"
+        of = role.count(role.desired) if role.in_batches else f"{role.desired} {replicas}"
         return f"maxUnavailableRatio: none of {of} may be unavailable"
     names = ", ".join(str(slot.index) for slot in one.slots if not slot.ready and not slot.new)
     return (

@@ -54,7 +54,7 @@ def _in_set(pod: Pod) -> bool:
 def _size(role: Role, pod: Pod) -> int:
     """Of the replica that this pod of a LeaderWorkerSet is in."""
     if role.kind == LEADER_WORKER_SET:
-        return (role.leader_worker_set.size if role.leader_worker_set else None) or 1
+        return role.pods_per_replica
     return parse_count(pod.metadata.annotations.group_size) or 1
 
 

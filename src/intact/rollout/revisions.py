@@ -6,7 +6,7 @@ makes no revision, and going back to earlier templates is going back to their re
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from intact.model.rbg import (
 )
 from intact.model.role_workload import ControllerRevision
 from intact.rollout.names import REVISION
+from intact.rollout.upstream import NONE
 
 _VERSIONS = {kind: version for version, kind in (STATEFUL_SET, DEPLOYMENT, LEADER_WORKER_SET)}
 HISTORY = 10
@@ -35,6 +36,8 @@ def template_of(role: Role) -> Json:
     """What a revision keeps of a role: what its pods are, not their number or update strategy."""
     sets = role.leader_worker_set
     found: Json = {"template": role.template, "workload": role.workload.kind}
+    if role.kind == LEADER_WORKER_SET and role.restart_policy == NONE:
+        found["restartPolicy"] = NONE
     if sets is not None:
         found["size"] = sets.size or 1
         found["leader"] = sets.patch_leader_template or {}
@@ -57,6 +60,7 @@ def role_with(role: Role, template: Json) -> Role:
         template=template["template"],
         workload=WorkloadKind(api_version=_VERSIONS[kind], kind=kind),
         leader_worker_set=sets,
+        restart_policy=template.get("restartPolicy", ""),
     )
 
 
@@ -144,11 +148,15 @@ def previous(revisions: Iterable[Revision], present: str, number: int | None = N
     return others[-1]
 
 
-def restored(spec: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+def restored(
+    spec: dict[str, Any], data: dict[str, Any], same: Container[str] = ()
+) -> dict[str, Any]:
     """The spec of a RoleBasedGroup with the templates of a revision. Roles that the revision does
     not have keep their template, and everything that is not part of a template stays. The kind of
-    the workload is part of the template."""
-    return spec | {"roles": [_restored(role, data["roles"]) for role in spec["roles"]]}
+    the workload is part of the template. `same` are roles that have their earlier template: they
+    keep their reference to one, if they have it by reference."""
+    earlier = {name: found for name, found in data["roles"].items() if name not in same}
+    return spec | {"roles": [_restored(role, earlier) for role in spec["roles"]]}
 
 
 def _restored(role: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -156,6 +164,12 @@ def _restored(role: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     if earlier is None:
         return role
     found = role | {"template": earlier["template"]}
+    found.pop("templateRef", None)
+    found.pop("templatePatch", None)
+    if found.get("restartPolicy") == NONE:
+        del found["restartPolicy"]
+    if "restartPolicy" in earlier:
+        found["restartPolicy"] = earlier["restartPolicy"]
     if earlier["workload"] != role.get("workload", {}).get("kind", STATEFUL_SET[1]):
         kind = earlier["workload"]
         found["workload"] = {"apiVersion": _VERSIONS[kind], "kind": kind}

@@ -15,6 +15,7 @@ from intact.model.rbg import (
     LEADER_WORKER_SET,
     STATEFUL_SET,
     Coordination,
+    Json,
     RbgSpec,
     Role,
     RoleBasedGroup,
@@ -31,9 +32,13 @@ from intact.rollout.coordinations import (
     type_of,
 )
 from intact.rollout.dependencies import find_cycle
+from intact.rollout.exclusive import exclusive_errors
 from intact.rollout.names import LONGEST_ROLE, LONGEST_WORKLOAD, workload_name
 from intact.rollout.ratios import GRAMMAR, is_ratio, most_unavailable, parse
+from intact.rollout.role_strategy import standstill_errors, strategy_errors, strategy_field
+from intact.rollout.service_ports import port_errors
 from intact.rollout.template_shape import shape_errors
+from intact.rollout.upstream import refusals
 
 ON_FAILURE = ("Pause", "Rollback")
 
@@ -45,9 +50,9 @@ _KINDS = (
 
 def validate(group: RoleBasedGroup, old: RoleBasedGroup | None = None) -> list[FieldError]:
     """What speaks against storing it."""
-    known = [] if old is None else list(_errors(old))
+    known = [] if old is None else [*_errors(old), *_refused_later(old)]
     rules = [] if old is None else old.spec.coordination
-    found = [*_errors(group), *_ways_forward(group.spec, rules)]
+    found = [*_errors(group), *_refused_later(group), *_ways_forward(group.spec, rules)]
     return [error for error in found if error not in known]
 
 
@@ -57,13 +62,25 @@ def unworkable(group: RoleBasedGroup) -> list[FieldError]:
     return list(_errors(group))
 
 
+def _refused_later(group: RoleBasedGroup) -> Iterator[FieldError]:
+    """What the API server would refuse of one role. A RoleBasedGroup that has it already goes on
+    with its other roles."""
+    yield from exclusive_errors(group)
+    for index, role in enumerate(group.spec.roles):
+        path = f"spec.roles[{index}]"
+        yield from standstill_errors(role, path)
+        yield from port_errors(role, path)
+
+
 def in_words(errors: Sequence[FieldError]) -> str:
     return "; ".join(map(str, errors))
 
 
 def _errors(group: RoleBasedGroup) -> Iterator[FieldError]:
     yield from _name(group)
+    yield from _role_templates(group.spec)
     yield from _roles(group)
+    yield from refusals(group.spec)
     yield from _dependencies(group.spec)
     for index, coordination in enumerate(group.spec.coordination):
         yield from _coordination(group.spec, coordination, f"spec.coordination[{index}]")
@@ -96,6 +113,49 @@ def _roles(group: RoleBasedGroup) -> Iterator[FieldError]:
         if role.replicas is not None and role.replicas < 0:
             yield FieldError(f"{path}.replicas", role.replicas, "must be at least 0")
         yield from _workload(role, path)
+        yield from _template(group.spec, role, path)
+        yield from strategy_errors(role, path)
+
+
+def _role_templates(spec: RbgSpec) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, each in enumerate(spec.role_templates):
+        path = f"spec.roleTemplates[{index}]"
+        if not is_dns_label(each.name):
+            yield FieldError(f"{path}.name", each.name, "must be a DNS label, such as engine")
+        if each.name in seen:
+            yield FieldError(f"{path}.name", each.name, "another template has this name")
+        seen.add(each.name)
+        yield from _containers(each.template, f"{path}.template")
+        yield from shape_errors(each.template, f"{path}.template")
+
+
+def _template(spec: RbgSpec, role: Role, path: str) -> Iterator[FieldError]:
+    """Its own, or one of `roleTemplates` with a patch."""
+    ref = role.template_ref
+    if ref is None:
+        if role.template_patch is not None:
+            message = "is a patch on the template of templateRef, and the role has no templateRef"
+            yield FieldError(f"{path}.templatePatch", None, message)
+        sets = role.leader_worker_set
+        patched = sets is not None and (sets.patch_leader_template or sets.patch_worker_template)
+        if not patched and not role.components:
+            yield from _containers(role.template, f"{path}.template")
+    else:
+        if role.template:
+            message = "template is set as well: set only one of the two"
+            yield FieldError(f"{path}.templateRef", None, message)
+        if all(each.name != ref.name for each in spec.role_templates):
+            message = "spec.roleTemplates has no template of this name"
+            yield FieldError(f"{path}.templateRef.name", ref.name, message)
+    yield from shape_errors(role.template, f"{path}.template")
+    yield from shape_errors(role.template_patch or {}, f"{path}.templatePatch")
+
+
+def _containers(template: Json, path: str) -> Iterator[FieldError]:
+    spec = template.get("spec")
+    if not (isinstance(spec, dict) and spec.get("containers")):
+        yield FieldError(f"{path}.spec.containers", None, "must name at least one container")
 
 
 def _role_name(group: str, role: Role, path: str) -> Iterator[FieldError]:
@@ -124,27 +184,11 @@ def _workload(role: Role, path: str) -> Iterator[FieldError]:
         yield FieldError(f"{path}.leaderWorkerSet", None, message)
     if sets is not None and sets.size is not None and sets.size < 1:
         yield FieldError(f"{path}.leaderWorkerSet.size", sets.size, "must be at least 1")
-    patched = sets is not None and (sets.patch_leader_template or sets.patch_worker_template)
-    spec = role.template.get("spec")
-    if not patched and not (isinstance(spec, dict) and spec.get("containers")):
-        message = "must name at least one container"
-        yield FieldError(f"{path}.template.spec.containers", None, message)
-    yield from shape_errors(role.template, f"{path}.template")
     for name, patch in (
         ("patchLeaderTemplate", sets.patch_leader_template if sets else None),
         ("patchWorkerTemplate", sets.patch_worker_template if sets else None),
     ):
         yield from shape_errors(patch or {}, f"{path}.leaderWorkerSet.{name}")
-    rolling = role.update_strategy.rolling_update if role.update_strategy else None
-    if rolling is None:
-        return
-    at = f"{path}.updateStrategy.rollingUpdate"
-    if rolling.max_surge is not None and kind == STATEFUL_SET:
-        message = "a StatefulSet cannot run more pods than replicas"
-        yield FieldError(f"{at}.maxSurge", rolling.max_surge, message)
-    if rolling.partition is not None and kind == DEPLOYMENT:
-        message = "the pods of a Deployment have no order, so a partition has no meaning"
-        yield FieldError(f"{at}.partition", rolling.partition, message)
 
 
 def _dependencies(spec: RbgSpec) -> Iterator[FieldError]:
@@ -209,12 +253,12 @@ def _rolling_update(spec: RbgSpec, each: Coordination, path: str) -> Iterator[Fi
             if not is_ratio(ratio):
                 yield FieldError(at, ratio, GRAMMAR)
     for role in _members(spec, each):
-        if role.update_strategy is not None:
+        if role.strategy is not None:
             index = spec.roles.index(role)
             message = (
                 f"the coordination {each.name} updates this role: remove the role's own strategy"
             )
-            yield FieldError(f"spec.roles[{index}].updateStrategy", None, message)
+            yield FieldError(f"spec.roles[{index}].{strategy_field(role)}", None, message)
 
 
 def _ways_forward(spec: RbgSpec, known: Sequence[Coordination]) -> Iterator[FieldError]:
@@ -238,6 +282,7 @@ def _way_forward(
 ) -> Iterator[FieldError]:
     """A Deployment may run one pod more for a while; a pod with an ordinal must go before it comes
     back."""
+    typed = at.endswith(".rollingUpdate.maxUnavailable")
     for role in _members(spec, each):
         if role.replicas == 0 or role.kind == DEPLOYMENT:
             continue
@@ -247,6 +292,8 @@ def _way_forward(
         found = most_unavailable(parse(ratio), replicas)
         if found >= need or (role.replicas is None and parse(ratio)):
             continue
+        if typed and need == 1 and parse(ratio):
+            continue  # as upstream: one at a time, with a warning
         unit = "one" if need == 1 else f"a batch of {need}"
         least = divide_up(100 * need, replicas)
         message = (

@@ -3,7 +3,10 @@
 import asyncio
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,11 +15,13 @@ import pytest
 from devcluster.cluster import Cluster
 from intact.kube import config
 from intact.kube.client import Client
-from intact.kube.errors import Invalid
+from intact.kube.errors import Invalid, NotFound
 from intact.kube.http import HttpTransport
-from intact.kube.resources import untyped
+from intact.kube.resources import RBGS, untyped
 from intact.operator.errors import StartError
+from intact.operator.install.crds import definitions
 from intact.operator.install.install import CRDS, install
+from intact.operator.install.manifests import manifests
 from tests.support.pub_cases import ACCEPTED, REFUSED, Case, amount, budget
 
 PUBS = untyped("policy.kruise.io", "v1alpha1", "podunavailablebudgets", "PodUnavailableBudget")
@@ -184,9 +189,117 @@ async def test_install_does_not_overwrite_a_definition_with_other_versions(clien
     foreign["spec"]["versions"].append(version)
     await client.update(CRDS, foreign, NAME)
     try:
-        with pytest.raises(StartError, match=r"v9, which is not Intact's"):
+        with pytest.raises(StartError, match="this release of Intact does not know v9"):
             await install(client)
     finally:
         fresh = await client.get(CRDS, NAME)
         fresh["spec"] = before["spec"]
         await client.update(CRDS, fresh, NAME)
+
+
+def upstream(name: str, storage: str) -> dict[str, Any]:
+    """As sgl-project/rbg and OpenKruise install theirs: generated, without a label of Intact."""
+    [found] = [each for each in definitions() if each["metadata"]["name"] == name]
+    spec = found["spec"]
+    any_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    versions = [
+        {
+            "name": each,
+            "served": True,
+            "storage": each == storage,
+            "schema": {"openAPIV3Schema": any_schema},
+        }
+        for each in ("v1alpha1", "v1alpha2")
+    ]
+    annotations = {
+        "controller-gen.kubebuilder.io/version": "v0.16.5",
+        "api-approved.kubernetes.io": "unapproved, for a test",
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {
+            "group": spec["group"],
+            "scope": "Namespaced",
+            "names": spec["names"],
+            "versions": versions,
+        },
+    }
+
+
+async def gone(client: Client, name: str) -> None:
+    with suppress(NotFound):
+        await client.delete(CRDS, name)
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await client.get(CRDS, name)
+            except NotFound:
+                return
+            await asyncio.sleep(0.1)
+
+
+async def intact_run(cluster: Cluster, *options: str) -> tuple[int | None, str]:
+    """Until it ends by itself."""
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("intact")),
+        "run",
+        f"--kubeconfig={cluster.kubeconfig}",
+        "--http-bind=127.0.0.1:0",
+        *options,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), 60)
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return process.returncode, said.decode()
+
+
+@pytest.mark.parametrize("storage", ["v1alpha1", "v1alpha2"])
+@pytest.mark.parametrize(
+    ("name", "controller", "product"),
+    [(NAME, "pub", "OpenKruise"), (RBGS.full_name, "rbg", "sgl-project/rbg")],
+)
+async def test_the_crd_of_another_product_stays_as_it_is(
+    client: Client, cluster: Cluster, name: str, controller: str, product: str, storage: str
+) -> None:
+    await gone(client, name)
+    theirs = json.dumps(upstream(name, storage))
+    try:
+        kubectl(cluster, "create", "-f", "-", stdin=theirs)
+        parts = (
+            f"the CRD {name} with versions v1alpha1, v1alpha2 ({storage} stored)",
+            f"did not install ({product}'s?)",
+            f"--controllers without {controller}",
+        )
+        with pytest.raises(StartError) as caught:
+            await install(client)
+        assert all(part in str(caught.value) for part in parts), caught.value
+        # Neither with --install nor without does a process work on the other product's objects.
+        for options in (("--install", "--webhook-bind=127.0.0.1:0"), ()):
+            code, said = await intact_run(cluster, *options)
+            assert code == 1, said
+            assert all(part in said for part in parts), said
+        # Nor does kubectl put the manifests over it, if it applies on the server.
+        items = manifests(image="intact:1")
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        _, error = kubectl(
+            cluster, "apply", "--server-side", "--dry-run=server", "-f", "-", stdin=text
+        )
+        assert "conflict" in error
+        assert ".spec.versions" in error
+        # Without --server-side, only a stored version keeps it from that: docs/install.md warns.
+        out, error = kubectl(cluster, "apply", "--dry-run=server", "-f", "-", stdin=text)
+        refused = "status.storedVersions" in error
+        assert refused is (storage == "v1alpha2"), error
+        assert (f"/{name} configured" in out) is not refused, out
+        after = await client.get(CRDS, name)
+        assert after["metadata"]["generation"] == 1
+        assert "labels" not in after["metadata"]
+        assert after["status"]["storedVersions"] == [storage]
+    finally:
+        await gone(client, name)

@@ -86,7 +86,7 @@ def home(cluster: Cluster, kubectl: Kubectl) -> Iterator[str]:
     kubectl("apply", "-f", "-", stdin=text)
     until_allowed(cluster, name)
     yield name
-    intact("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", name)
+    intact("uninstall", "--yes", "--kubeconfig", str(cluster.kubeconfig), "--namespace", name)
     kubectl("delete", "namespace", name, "--wait=false")
 
 
@@ -268,7 +268,7 @@ async def test_uninstall_removes_all_but_budgets(
         kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(budget(amount(1))))
         await Registration(client, lambda: validating_configuration(address, bundle)).ensure()
     kubectl("label", "namespace", namespace, f"{GATED_LABEL}=true")
-    arguments = ("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
+    arguments = ("uninstall", "--yes", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
     # Otherwise pods could be created after the uninstall has looked for them.
     until_available(kubectl, home)
 
@@ -294,7 +294,7 @@ async def test_uninstall_removes_all_but_budgets(
 def test_uninstall_removes_budgets_when_asked(
     cluster: Cluster, kubectl: Kubectl, home: str
 ) -> None:
-    arguments = ("uninstall", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
+    arguments = ("uninstall", "--yes", "--kubeconfig", str(cluster.kubeconfig), "--namespace", home)
     said = intact(*arguments, "--crds")
     assert f"CustomResourceDefinition {CRD} deleted" in said
     wait_for(lambda: kubectl.names("crd", CRD) == [], "the end of the CRD")

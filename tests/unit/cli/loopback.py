@@ -1,7 +1,7 @@
 """An API server in memory that commands reach over HTTP, with a kubeconfig of its own."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,17 +10,26 @@ from aiohttp import web
 from click.testing import CliRunner, Result
 
 from intact.cli.main import main
-from intact.kube.transport import Request
+from intact.kube.transport import Request, Response
 from intact.sandbox import MemoryApi
 
 
 @asynccontextmanager
-async def served(api: MemoryApi, directory: Path) -> AsyncGenerator[str, None]:
-    """Yields the path of a kubeconfig."""
+async def served(
+    api: MemoryApi,
+    directory: Path,
+    *,
+    instead: Callable[[Request], Response | None] = lambda _request: None,
+) -> AsyncGenerator[str, None]:
+    """Yields the path of a kubeconfig. `instead` sees every request first, and may answer it."""
 
     async def answer(http: web.Request) -> web.StreamResponse:
         body = await http.read()
         request = Request(http.method, http.path, dict(http.query), body, http.content_type)
+        if given := instead(request):
+            return web.Response(
+                status=given.status, body=given.body, content_type="application/json"
+            )
         if "watch" in http.query:
             return await _stream(api, request, http)
         response = await api.send(request)
@@ -58,6 +67,6 @@ async def _stream(api: MemoryApi, request: Request, http: web.Request) -> web.St
     return response
 
 
-async def invoked(*arguments: str) -> Result:
+async def invoked(*arguments: str, answers: str = "") -> Result:
     """Runs a command beside the server, in a thread: a command has an event loop of its own."""
-    return await asyncio.to_thread(CliRunner().invoke, main, arguments)
+    return await asyncio.to_thread(CliRunner().invoke, main, arguments, input=answers)

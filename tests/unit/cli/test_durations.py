@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from intact.cli.durations import Duration, WorkloadDuration, duration, seconds
+from intact.cli.durations import Duration, WorkloadDuration, age, duration, seconds
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,24 @@ def test_as_options() -> None:
 def test_a_bad_value_is_a_mistake_in_usage() -> None:
     assert CliRunner().invoke(shown, ["--after", "soon"]).exit_code == 2
     assert CliRunner().invoke(shown, ["--of", "web=soon"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (-5, "0s"),
+        (119.9, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (601, "10m"),
+        (3 * 3600 - 1, "179m"),
+        (3 * 3600 + 20 * 60, "3h20m"),
+        (9 * 3600 + 1200, "9h"),
+        (49 * 3600, "2d1h"),
+        (30 * 86400, "30d"),
+        (800 * 86400, "2y70d"),
+        (3000 * 86400, "8y"),
+    ],
+)
+def test_ages_are_written_as_kubectl_does(number: float, expected: str) -> None:
+    assert age(number) == expected

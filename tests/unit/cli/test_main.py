@@ -13,7 +13,11 @@ from intact.cli.main import main
 
 COMMANDS = [
     "manifests",
+    "rbg history",
+    "rbg pause",
     "rbg plan",
+    "rbg restart",
+    "rbg resume",
     "rbg status",
     "rbg undo",
     "rehearse drain",

@@ -61,3 +61,12 @@ def test_a_long_order_is_cut_off() -> None:
 @pytest.mark.parametrize(("number", "shown"), [(0, "0 times"), (1, "once"), (2, "2 times")])
 def test_how_often(number: int, shown: str) -> None:
     assert times(number) == shown
+
+
+def test_one_pod_goes_and_several_go() -> None:
+    cluster = SmallCluster()
+    cluster.deployment("web", ["node-0"])
+    cluster.pod("bare", "node-0")
+    shown = text(drained(cluster, "node-0"))
+    assert "1 pod goes, 1 never does; " in shown
+    assert "median of 1 pod that is there" in shown

@@ -65,6 +65,8 @@ def test_at_the_partition_it_pauses_and_says_so() -> None:
     assert not made.completed
     assert made.roles["a"].state is State.PAUSED
     assert made.roles["a"].waits_for == "partition: 8 of 10 stay old"
+    alone = plan([role("a", 4, new=3), role("b", 4, new=3)], replace(TEN, partition=percent(25)))
+    assert alone.roles["a"].waits_for == "partition: 1 of 4 stays old"
 
 
 def test_goals_that_differ_by_rounding_are_all_reached() -> None:

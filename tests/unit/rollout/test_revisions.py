@@ -89,3 +89,32 @@ def test_a_revision_restores_what_its_pods_were_and_nothing_else() -> None:
 
 def _roles(spec: Json) -> list[Role]:
     return msgspec.convert(spec, RbgSpec).roles
+
+
+def test_a_restart_policy_is_part_of_a_revision_only_where_it_changes_the_set() -> None:
+    plain = role("decode", leaderWorkerSet={"size": 2}, **kind("LeaderWorkerSet"))
+    [before, same, other, elsewhere] = _roles(
+        group(
+            "llm",
+            plain,
+            plain | {"name": "b", "restartPolicy": "RecreateRoleInstanceOnPodRestart"},
+            plain | {"name": "c", "restartPolicy": "None"},
+            role("d", restartPolicy="None"),
+        )["spec"]
+    )
+    assert template_of(before) == template_of(same)
+    assert template_of(other) == template_of(before) | {"restartPolicy": "None"}
+    assert "restartPolicy" not in template_of(elsewhere)
+    spec = {"roles": [plain | {"restartPolicy": "None"}]}
+    [back] = restored(spec, {"roles": {"decode": template_of(before)}})["roles"]
+    assert "restartPolicy" not in back
+    [again] = restored({"roles": [back]}, {"roles": {"decode": template_of(other)}})["roles"]
+    assert again["restartPolicy"] == "None"
+
+
+def test_a_template_by_reference_stays_one_unless_the_revision_has_another() -> None:
+    given = {"name": "prefill", "templateRef": {"name": "base"}, "templatePatch": {}}
+    earlier = {"template": {"spec": {}}, "workload": "StatefulSet"}
+    spec, data = {"roles": [given]}, {"roles": {"prefill": earlier}}
+    assert restored(spec, data, ["prefill"]) == spec
+    assert restored(spec, data)["roles"] == [{"name": "prefill", "template": {"spec": {}}}]

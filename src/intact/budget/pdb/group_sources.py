@@ -4,7 +4,7 @@ First match wins:
 
 | source | group | need | groups expected |
 |---|---|---|---|
-| `intact.dev/group-label-key` | value of the label | `intact.dev/min-ready-replicas`, or 1 | `spec.replicas` of the pods' LeaderWorkerSet, else those seen |
+| `intact.dev/group-label-key` | value of the label; of a batch label, RoleBasedGroup and number | `intact.dev/min-ready-replicas`; else for a batch the size that its pods state, or 1 | `spec.replicas` of the pods' LeaderWorkerSet, else those seen |
 | pod `spec.schedulingGroup` | the PodGroup | its gang's `minCount` | PodGroups of the same template, without those that have only pods that the budget does not select |
 | pod `spec.workloadRef`, or as KEP-5682 calls it | name, podGroup, replica key | the Workload's `minCount` | its `replicas`, or the scale of its controller, else those seen |
 | labels of a LeaderWorkerSet | its group key | annotation with the size | `spec.replicas`, likewise |
@@ -19,6 +19,7 @@ how many pods it needs, the need of the group is unknown. In both cases the pods
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from intact.budget.label_groups import group_of, is_batch_key, stated_need
 from intact.budget.pdb.group_settings import GroupSettings
 from intact.model.amounts import parse_count
 from intact.model.pod import Pod
@@ -96,9 +97,13 @@ class Definitions(Protocol):
 def reference_of(pod: Pod, settings: GroupSettings) -> Reference | None:
     labels = pod.metadata.labels
     if settings.label_key:
-        value = labels.get(settings.label_key)
+        value = group_of(pod, settings.label_key)
         if value is None:
             return None
+        if is_batch_key(settings.label_key):
+            # A LeaderWorkerSet counts its own replicas, of which a batch may have several.
+            need = settings.min_ready or stated_need(pod, settings.label_key)
+            return Reference(Source.LABEL, value, need=need)
         need = settings.min_ready or 1
         return Reference(Source.LABEL, value, labels.get(LWS_NAME, ""), need=need)
     group = pod.spec.scheduling_group

@@ -6,7 +6,10 @@ budget holds pods. An update costs the same however many pods there are.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+Key = TypeVar("Key", str, int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,8 @@ class Member:
     group: str | None = None
     present: bool = True
     """Not terminating and not finished: it is one of its owner's replicas."""
+    need: int | None = None
+    """How many pods its group needs, if the pod says so itself, and not the budget."""
     idle: bool = False
     """It would be available, but its owner wants no pods any more: it is free to go, and no other
     pod may go in its place."""
@@ -30,11 +35,14 @@ class _Group:
     present: int = 0
     available: int = 0
     idle: int = 0
+    needs: dict[int, int] = field(default_factory=dict)
+    """What its pods say that it needs, and how many of them say so."""
 
 
 class Counts:
     def __init__(self, need: int | None) -> None:
-        """`need` is how many available pods a group needs; None if the budget counts pods."""
+        """`need` is how many available pods a group needs, unless its pods say so themselves; None
+        if the budget counts pods."""
         self.need = need
         self.unavailable_groups: dict[str, None] = {}
         """Groups that have pods and are not available, in the order in which they became so."""
@@ -119,10 +127,24 @@ class Counts:
         """Present pods of the group that has the most."""
         return max((group.present for group in self._groups.values()), default=0)
 
+    @property
+    def largest_need(self) -> int:
+        """Of all groups; the budget's own if there are none."""
+        return max(map(self._need, self._groups.values()), default=self.need or 0)
+
+    @property
+    def has_whole_group(self) -> bool:
+        """Whether some group has as many present pods as it needs."""
+        return any(group.present >= self._need(group) for group in self._groups.values())
+
     def small_groups(self) -> list[str]:
         """Groups that have fewer present pods than they need."""
-        need = self.need or 0
-        return [name for name in self.unavailable_groups if self._groups[name].present < need]
+        found = ((name, self._groups[name]) for name in self.unavailable_groups)
+        return [name for name, group in found if group.present < self._need(group)]
+
+    def _need(self, group: _Group) -> int:
+        """Where its pods differ, the strictest."""
+        return max(group.needs, default=self.need or 0)
 
     @property
     def groups(self) -> Collection[str]:
@@ -151,9 +173,9 @@ class Counts:
         if not in_groups:
             return self._available_pods - singles
         lost = sum(
-            name not in self.unavailable_groups and self._groups[name].available - gone < self.need
+            name not in self.unavailable_groups
+            and self._groups[name].available - gone < self._need(self._groups[name])
             for name, gone in groups.items()
-            if self.need is not None
         )
         return self.available - singles - lost
 
@@ -167,7 +189,8 @@ class Counts:
         return [
             name
             for name in self.unavailable_groups
-            if name in more and self._groups[name].available + more[name] >= (self.need or 0)
+            if name in more
+            and self._groups[name].available + more[name] >= self._need(self._groups[name])
         ]
 
     def _count(self, uid: str, member: Member, sign: int) -> None:
@@ -190,7 +213,9 @@ class Counts:
             group.present += sign * member.present
             group.available += sign * available
             group.idle += sign * idle
-            self._judge(member.group, group, self.need)
+            if member.need is not None:
+                _add(group.needs, member.need, sign)
+            self._judge(member.group, group, self._need(group))
 
     def _judge(self, name: str, group: _Group, need: int) -> None:
         self.surplus.pop(name, None)
@@ -208,7 +233,7 @@ class Counts:
                 self.surplus[name] = group.available - need
 
 
-def _add(counts: dict[str, int], key: str, number: int) -> None:
+def _add(counts: dict[Key, int], key: Key, number: int) -> None:
     counts[key] = counts.get(key, 0) + number
     if not counts[key]:
         del counts[key]

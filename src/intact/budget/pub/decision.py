@@ -39,6 +39,7 @@ from enum import StrEnum
 
 import msgspec
 
+from intact.budget.label_groups import is_batch_key
 from intact.budget.pub.ledger import (
     Operation,
     expires_at,
@@ -423,8 +424,11 @@ def _one_by_one(budget: PodUnavailableBudget) -> str:
     policy = budget.spec.pod_group_policy
     if policy is None or budget.status.ledger.reached or not budget.status.total_replicas:
         return ""
+    asked = policy.min_ready_replicas
+    if asked is None and is_batch_key(policy.group_label_key):
+        return " No batch has all its pods: until one has, the budget holds its pods one by one."
     return (
-        f" No group has as many pods as minReadyReplicas ({policy.min_ready_replicas or 1}) asks "
+        f" No group has as many pods as minReadyReplicas ({asked or 1}) asks "
         "for: until one has, the budget holds its pods one by one."
     )
 

@@ -241,7 +241,7 @@ def _is_reached(budget: PodUnavailableBudget, counts: Counts, expectation: Expec
     """
     if counts.need is None:
         return False
-    if counts.largest_group >= counts.need:
+    if counts.has_whole_group:
         return True
     is_settled = counts.groups and not expectation.missing
     return _is_known(budget) and budget.status.ledger.reached and not is_settled
@@ -258,7 +258,7 @@ def _in_pods(spec: PubSpec, counts: Counts, expectation: Expectation) -> PubStat
         total = expectation.pods
     elif counts.need is not None:  # it is in groups
         total = max(total, expectation.pods)
-    desired = desired_of(spec, total, pods_per_unit=counts.need if counts.groups else None)
+    desired = desired_of(spec, total, pods_per_unit=counts.largest_need if counts.groups else None)
     return _numbers(counts.available_pods, counts.idle_pods, desired, total)
 
 

@@ -3,13 +3,16 @@ once, and again at each start."""
 
 import asyncio
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import NotFound
+from intact.kube.errors import Forbidden, KubeError, NotFound
 from intact.kube.resources import untyped
 from intact.operator.errors import StartError
 from intact.operator.install.crds import definitions
+from intact.operator.install.foreign import CONTROLLER_OF, refusal
+from intact.operator.names import DEFAULT_CONTROLLERS
 
 log = logging.getLogger(__name__)
 
@@ -20,19 +23,57 @@ CRDS = untyped(
     "CustomResourceDefinition",
     namespaced=False,
 )
-_GENERATED = "controller-gen.kubebuilder.io/version"
-"""On the CRDs of products that are written in Go: theirs may have the same versions as ours."""
 _ESTABLISHED_WITHIN = 60.0
 _PAUSE = 0.1
+_ASK_AGAIN = 2.0
 
 
-async def install(client: Client) -> None:
-    """Apply the CRDs, and wait until they are served.
+async def install(client: Client, controllers: Collection[str] = DEFAULT_CONTROLLERS) -> None:
+    """Apply the CRDs of these controllers, and wait until they are served. If one of them is
+    another product's, none is applied.
 
     Raises `StartError` if another product owns a CRD or a CRD is never served, and `KubeError`.
     """
-    for definition in definitions():
+    wanted = _of(controllers)
+    for definition in wanted:
+        await _refuse_foreign(client, definition)
+    for definition in wanted:
         await _apply(client, definition)
+
+
+async def refuse_foreign(client: Client, controllers: Collection[str]) -> None:
+    """The manifests may have been applied beside another product's CRD, whose objects Intact must
+    not run. A server that does not answer is asked again.
+
+    Raises `StartError`.
+    """
+    for definition in _of(controllers):
+        while True:
+            try:
+                await _refuse_foreign(client, definition)
+            except Forbidden as error:
+                log.warning("cannot find out whose CRDs the cluster has: %s", error)
+                return
+            except KubeError as error:
+                log.warning("cannot find out whose CRDs the cluster has, trying again: %s", error)
+                await asyncio.sleep(_ASK_AGAIN)
+            else:
+                break
+
+
+def _of(controllers: Collection[str]) -> list[dict[str, Any]]:
+    return [
+        each for each in definitions() if CONTROLLER_OF[each["metadata"]["name"]] in controllers
+    ]
+
+
+async def _refuse_foreign(client: Client, definition: dict[str, Any]) -> None:
+    try:
+        found = await client.get(CRDS, definition["metadata"]["name"])
+    except NotFound:
+        return
+    if "deletionTimestamp" not in found["metadata"] and (why := refusal(found, definition)):
+        raise StartError(why)
 
 
 async def _apply(client: Client, definition: dict[str, Any]) -> None:
@@ -59,24 +100,10 @@ async def _is_applied(client: Client, definition: dict[str, Any]) -> bool:
     else:
         if "deletionTimestamp" in found["metadata"]:
             return False
-        _refuse_foreign(found, definition)
+        if why := refusal(found, definition):
+            raise StartError(why)  # it came while this process waited
     await client.patch(CRDS, definition, name, type=PatchType.APPLY, force=True)
     return True
-
-
-def _refuse_foreign(found: dict[str, Any], definition: dict[str, Any]) -> None:
-    """A definition with other versions, or made by a generator, is another product's: its objects
-    would be lost, or held by two products."""
-    ours = {version["name"] for version in definition["spec"]["versions"]}
-    foreign = sorted({version["name"] for version in found["spec"]["versions"]} - ours)
-    if _GENERATED in (found["metadata"].get("annotations") or {}):
-        foreign.append(f"the annotation {_GENERATED}")
-    if foreign:
-        raise StartError(
-            f"the cluster has a CRD {definition['metadata']['name']} with {', '.join(foreign)}, "
-            "which is not Intact's (OpenKruise's?); the two cannot share a CRD: uninstall the "
-            "other product first"
-        )
 
 
 async def _is_served(client: Client, definition: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ the ClusterRole `intact-owners` aggregates.
 
 from typing import Any
 
+from intact.operator.install.foreign import CONTROLLER_OF
 from intact.operator.names import LABELS, LEASE, OPERATOR
 from intact.operator.webhook import certificates, configuration
 
@@ -74,6 +75,11 @@ def _cluster_rules() -> list[Json]:
         # For rollouts; and, as a dry run, to find out whether a namespace's pods are gated.
         _rule("", ["pods/eviction"], ["create"]),
         _rule("", ["events"], ["create", "patch"]),
+        # Whose definitions these are: another product may have kinds of the same names.
+        {
+            **_rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"]),
+            "resourceNames": sorted(CONTROLLER_OF),
+        },
         # RBAC cannot restrict creation to a name: the object has none yet.
         _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
         {

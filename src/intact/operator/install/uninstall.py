@@ -2,23 +2,23 @@
 
 The mutating webhooks go last. They hold the status of PodDisruptionBudgets in groups, whose numbers
 stand for groups until `give_groups_back` has closed them: in between, evictions of their pods fail.
+The definitions go when nothing of Intact runs any more, and no RoleBasedGroup is left.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from intact.kube.client import Client
 from intact.kube.errors import NotFound
-from intact.kube.resources import NAMESPACES, PODS, Resource, untyped
-from intact.operator.install.budgets import give_groups_back, take_working_back
-from intact.operator.install.crds import definitions
+from intact.kube.resources import NAMESPACES, PODS, PUBS, RBGS, Resource
+from intact.operator.install.budgets import Say, give_groups_back, take_working_back
+from intact.operator.install.groups import Fate, Refused, remove_groups
 from intact.operator.install.install import CRDS
-from intact.operator.install.manifests import manifests
-from intact.operator.names import LABELS, LEASE
+from intact.operator.install.survey import Survey, named, own_definitions, survey, targets
+from intact.operator.names import LABELS
 from intact.operator.rbg.evictions import let_go
-from intact.operator.webhook import certificates
 from intact.operator.webhook.configuration import (
     DOOR_LABEL,
     GATED_LABEL,
@@ -29,12 +29,8 @@ from intact.operator.webhook.configuration import (
 from intact.rollout.names import GROUP, HELD
 from intact.rollout.statefulset import is_held
 
-Say = Callable[[str], None]
 _GONE_WITHIN = 90.0
 _PAUSE = 0.5
-
-_CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding")
-_LEFT = ("Namespace", "CustomResourceDefinition")
 
 
 async def uninstall(
@@ -43,38 +39,56 @@ async def uninstall(
     *,
     outside: str = "",
     crds: bool,
+    fate: Fate = Fate.KEEP,
+    agreed: Survey | None = None,
     say: Say,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Remove everything of Intact that is there. Raises `KubeError`; it can be called again.
+    """Remove everything of Intact that is there; it can be called again.
 
-    `outside` is the namespace that a process outside the cluster has used.
+    `outside` is the namespace that a process outside the cluster has used. `fate` is what becomes
+    of RoleBasedGroups where their CRD goes, and `agreed` what the user has seen of them; without
+    it, what is there now. Raises `Refused`, before anything is removed, if RoleBasedGroups or a
+    running Intact are in the way of the CRDs; and `KubeError`.
     """
+    if agreed is None:
+        agreed = await survey(client, namespace, outside=outside, crds=crds, fate=fate)
+    if agreed.refusal:
+        raise Refused(agreed.refusal)
     await _open_the_gate(client, say)  # of PodUnavailableBudgets
-    for manifest in reversed(manifests(namespace=namespace, image="")):
-        if manifest["kind"] not in _LEFT:
-            await _delete(client, _resource_of(manifest), manifest["metadata"], say)
-    lease = untyped("coordination.k8s.io", "v1", "leases", "Lease")
-    for place in dict.fromkeys((namespace, outside or namespace)):
-        for resource, name in ((certificates.SECRETS, certificates.SECRET), (lease, LEASE)):
-            await _delete(client, resource, {"name": name, "namespace": place}, say)
-    await _wait_for_pods(client, namespace, say)
+    for resource, place, name in targets(namespace, outside):
+        await _delete(client, resource, name, place, say)
+    ended = await _wait_for_pods(client, namespace, say)
     # The operator may have written these again until its last pod was gone.
     await _open_the_gate(client, say)
     await give_groups_back(client, say)
-    await _delete(client, MUTATING, {"name": NAME}, say)
+    await _delete(client, MUTATING, NAME, "", say)
     await _let_pods_go(client, say)
+    ours, others = await own_definitions(client)
     if crds:
-        for definition in definitions():
-            await _delete(client, CRDS, definition["metadata"], say)
+        await _remove_definitions(client, ours, fate, agreed, say, ended=ended)
     else:
-        await take_working_back(client, now(), say)
-        say("the CRDs and all budgets stay; --crds removes them")
+        if PUBS.full_name not in others:
+            await take_working_back(client, now(), say)
+        say("the CRDs, all budgets and all RoleBasedGroups stay; --crds removes them")
+    for name in others:
+        say(f"the CRD {name} stays: Intact did not install it")
     say(f"the namespace {namespace} stays, if it exists; kubectl delete namespace removes it")
 
 
+async def _remove_definitions(
+    client: Client, ours: Sequence[str], fate: Fate, agreed: Survey, say: Say, *, ended: bool
+) -> None:
+    if not ended:
+        raise Refused("the CRDs and all RoleBasedGroups stay while pods of Intact still exist")
+    if RBGS.full_name in ours:
+        await remove_groups(client, agreed.groups, fate, say)
+    for name in ours:
+        await _delete(client, CRDS, name, "", say)
+
+
 async def _open_the_gate(client: Client, say: Say) -> None:
-    await _delete(client, VALIDATING, {"name": NAME}, say)
+    await _delete(client, VALIDATING, NAME, "", say)
     for label in (GATED_LABEL, DOOR_LABEL):
         for namespace in (await client.list(NAMESPACES, labels=label)).items:
             name = namespace.metadata.name
@@ -93,17 +107,17 @@ async def _let_pods_go(client: Client, say: Say) -> None:
 
 
 async def _delete(
-    client: Client, resource: Resource[Any], metadata: dict[str, Any], say: Say
+    client: Client, resource: Resource[Any], name: str, namespace: str, say: Say
 ) -> None:
-    name, namespace = metadata["name"], metadata.get("namespace", "")
     try:
         await client.delete(resource, name, namespace, propagation_policy="Background")
     except NotFound:
         return
-    say(f"{resource.kind} {f'{namespace}/' if namespace else ''}{name} deleted")
+    say(f"{named(resource.kind, namespace, name)} deleted")
 
 
-async def _wait_for_pods(client: Client, namespace: str, say: Say) -> None:
+async def _wait_for_pods(client: Client, namespace: str, say: Say) -> bool:
+    """Returns whether they are gone."""
     labels = ",".join(f"{key}={value}" for key, value in LABELS.items())
     try:
         async with asyncio.timeout(_GONE_WITHIN):
@@ -115,10 +129,5 @@ async def _wait_for_pods(client: Client, namespace: str, say: Say) -> None:
             f"pods of Intact still exist after {_GONE_WITHIN:.0f} s: {names}; "
             "when they are gone, run this again"
         )
-
-
-def _resource_of(manifest: dict[str, Any]) -> Resource[dict[str, Any]]:
-    group, _, version = manifest["apiVersion"].rpartition("/")
-    kind = manifest["kind"]
-    plural = f"{kind.lower()}s".replace("policys", "policies")
-    return untyped(group, version, plural, kind, namespaced=kind not in _CLUSTER_WIDE)
+        return False
+    return True

@@ -311,14 +311,13 @@ def _understand(request: AdmissionRequest, pod: Pod) -> Asked | None:
 
 def _subject(asked: Asked, entry: PubEntry, chain: Chain, unwanted: Unwanted | None) -> Subject:
     pod = asked.pod
-    key = entry.group_key
     return Subject(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
         resource_version=pod.metadata.resource_version,
         available=is_available(pod),
         ended=is_gone(pod),
-        group=pod.metadata.labels.get(key) if key is not None else None,
+        group=entry.group_and_need(pod)[0],
         owners=tuple(owner.uid for owner in chain.owners),
         unwanted=unwanted,
         containers=asked.containers,

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from intact.budget.label_groups import group_of, is_batch_key, stated_need
 from intact.budget.pub.availability import is_available
 from intact.budget.pub.counts import Counts, Member
 from intact.budget.pub.settings import PubSettings, read_settings
@@ -57,6 +58,18 @@ class PubEntry(BudgetEntry[PodUnavailableBudget]):
         policy = self.budget.spec.pod_group_policy
         self.group_key = policy.group_label_key if policy else None
         self.settings = read_settings(self.budget)
+
+    def group_and_need(self, pod: Pod) -> tuple[str | None, int | None]:
+        """The pod's group, and how many pods it needs where the pod says so and not the budget. A
+        pod of a batch whose size neither says is a unit of its own."""
+        policy = self.budget.spec.pod_group_policy
+        if self.group_key is None or policy is None:
+            return None, None
+        group = group_of(pod, self.group_key)
+        if policy.min_ready_replicas is not None or not is_batch_key(self.group_key):
+            return group, None
+        need = stated_need(pod, self.group_key)
+        return (group, need) if need is not None else (None, None)
 
     def take(self, budget: PodUnavailableBudget) -> None:
         """Another reading of the budget: it counts if it is newer."""
@@ -120,9 +133,7 @@ class PubIndex(Membership[PubEntry]):
         if owner is not None and owner.uid not in self._owners:
             self._owners[owner.uid] = owner
             self._prune()
-        group = None
-        if entry.group_key is not None:
-            group = pod.metadata.labels.get(entry.group_key)
+        group, need = entry.group_and_need(pod)
         if entry.group_key is not None and group is None:
             entry.unlabelled[uid] = pod.metadata.name
         else:
@@ -133,6 +144,7 @@ class PubIndex(Membership[PubEntry]):
             available=wanted and is_available(pod),
             idle=not wanted and is_available(pod),
             group=group,
+            need=need,
             present=not is_terminating(pod),
         )
         # Of a pod in the ledger everything matters: an update may end without a sign in the counts.
@@ -162,7 +174,8 @@ class PubIndex(Membership[PubEntry]):
 
     def scale_owner(self, entry: PubEntry, chain: Chain) -> Owner | None:
         """The owner whose scale says how many units of this pod's kind there should be."""
-        if entry.group_key is not None:
+        # A LeaderWorkerSet counts its own replicas, of which a batch may have several.
+        if entry.group_key is not None and not is_batch_key(entry.group_key):
             for owner in chain.owners:
                 if scales_in_groups(owner.group_kind):
                     return owner
@@ -190,14 +203,15 @@ class PubIndex(Membership[PubEntry]):
         sizes: Counter[str] = Counter()
         for pod in self._pods.by_index("namespace", namespace):
             labels = pod.metadata.labels
-            if policy.group_label_key not in labels or is_gone(pod):
+            group = group_of(pod, policy.group_label_key)
+            if group is None or is_gone(pod):
                 continue
             if target is not None:
                 owners = self._workloads.chain(pod).owners
                 is_covered = any(owner.target == target for owner in owners)
             else:
                 is_covered = selector is not None and selector.selects(labels)
-            sizes[labels[policy.group_label_key]] += is_covered
+            sizes[group] += is_covered
         return max(sizes.values(), default=0)
 
     def owner_uids(self, entry: PubEntry) -> list[str]:

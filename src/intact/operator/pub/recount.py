@@ -272,9 +272,11 @@ class Recounter:
         # A group that is still growing, or has just lost a pod, may reach its need.
         if counts.need is not None and counted.settled:
             if one_by_one:
-                found.append(conditions.min_ready_unreachable(counts.need, counts.largest_group))
+                found.append(
+                    conditions.min_ready_unreachable(counts.largest_need, counts.largest_group)
+                )
             elif small := counts.small_groups():
-                found.append(conditions.some_groups_too_small(counts.need, sorted(small)))
+                found.append(conditions.some_groups_too_small(counts.largest_need, sorted(small)))
         if problem:
             found.append(conditions.total_unknown(problem))
         if entry.overlapping:

@@ -99,7 +99,11 @@ class RbgCleanup:
         for service in self._stores.owned(self._stores.services, group):
             if service.metadata.name not in services:
                 yield SERVICES, service
-        adapters = {workload_name(group.metadata.name, name) for name in applied.roles}
+        adapters = {
+            workload_name(group.metadata.name, name)
+            for name, facts in applied.roles.items()
+            if facts.role.has_adapter
+        }
         for adapter in self._stores.owned(self._stores.adapters, group):
             if adapter.metadata.name not in adapters:
                 yield SCALING_ADAPTERS, adapter

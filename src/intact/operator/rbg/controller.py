@@ -22,6 +22,8 @@ from intact.operator.rbg.reconcile import RbgReconciler
 from intact.operator.rbg.resources import LEADER_WORKER_SETS
 from intact.operator.rbg.rollout_metrics import RolloutTimes
 from intact.operator.rbg.stores import RbgStores
+from intact.operator.rbg.validation import RbgValidation
+from intact.rollout.exclusive import EXCLUSIVE
 from intact.rollout.names import GROUP
 from intact.rollout.statefulset import is_held
 
@@ -44,6 +46,7 @@ class RbgController:
         self.stores = RbgStores(client, rng)
         self.rollouts = RolloutTimes(self.stores.groups.store, now)
         self.placement = Placement(client, self.stores)
+        self.validation = RbgValidation(client)
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.queue: Queue[Key] = Queue("rbg", rng=rng)
         self.reconciler = RbgReconciler(
@@ -104,7 +107,7 @@ class RbgController:
             return
         if any(role.workload.kind == LEADER_WORKER_SETS.kind for role in new.spec.roles):
             self._sets_wanted.set()
-        if old is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels:
+        if old is None or old.spec != new.spec or _settings(old) != _settings(new):
             self._mark(key_of(new))
 
     def _part_changed(self, old: Any, new: Any) -> None:
@@ -118,3 +121,8 @@ def _groups_of(obj: Any) -> set[str]:
     found = {obj.metadata.labels[GROUP]} if GROUP in obj.metadata.labels else set()
     owner = controller_of(obj)
     return found | {owner.name} if owner is not None and owner.kind == RBGS.kind else found
+
+
+def _settings(group: RoleBasedGroup) -> tuple[dict[str, str], str | None]:
+    """What its metadata says about what it owns."""
+    return group.metadata.labels, group.metadata.annotations.get(EXCLUSIVE)

@@ -38,6 +38,9 @@ from intact.rollout.names import (
     workload_name,
 )
 from intact.rollout.orders import WorkloadOrder
+from intact.rollout.role_strategy import is_paused, rolling_of
+from intact.rollout.service_ports import port_name, port_protocol
+from intact.rollout.upstream import restart_policy
 
 Json = dict[str, Any]
 
@@ -109,11 +112,6 @@ def _pod_labels(group: RoleBasedGroup, order: WorkloadOrder) -> dict[str, str]:
     return {**order.labels, COORDINATION + batches.name: MEMBER, BATCHED: batches.name}
 
 
-def _rolling(role: Role) -> RoleRollingUpdate:
-    strategy = role.update_strategy
-    return (strategy.rolling_update if strategy else None) or RoleRollingUpdate()
-
-
 def _selector(group: RoleBasedGroup, role: Role) -> Json:
     meta = group.metadata
     return {"matchLabels": selector_labels(meta.namespace, meta.name, role.name)}
@@ -121,7 +119,7 @@ def _selector(group: RoleBasedGroup, role: Role) -> Json:
 
 def _stateful_set(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload | None) -> Json:
     role, meta = order.role, group.metadata
-    rolling = _rolling(role)
+    rolling = rolling_of(role)
     update: Json = {"partition": _partition(order, rolling)}
     if rolling.max_unavailable is not None:
         update["maxUnavailable"] = rolling.max_unavailable
@@ -147,20 +145,24 @@ def _min_ready(role: Role) -> Json:
 def _partition(order: WorkloadOrder, rolling: RoleRollingUpdate) -> IntOrPercent:
     if order.partition is not None:
         return order.partition
+    if is_paused(order.role):
+        return order.replicas
     amount = rolling.partition or 0
     if check_amount(amount) is not None:
         return amount  # the API server refuses it, for this role alone
     return resolve(amount, order.replicas)
 
 
-def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None) -> Json:
+def _deployment(group: RoleBasedGroup, order: WorkloadOrder, live: RoleWorkload | None) -> Json:
     role, meta = order.role, group.metadata
-    rolling = _rolling(role)
+    rolling = rolling_of(role)
     unavailable = rolling.max_unavailable
     if order.max_unavailable is not None:
         unavailable = order.max_unavailable
     update = {"maxUnavailable": unavailable, "maxSurge": rolling.max_surge}
     given = {name: amount for name, amount in update.items() if amount is not None}
+    # A Deployment that is paused before its controller has seen it never gets its first pods.
+    paused = is_paused(role) and live is not None and live.status.observed_generation > 0
     strategy: Json = {"type": "RollingUpdate"}
     if given:
         strategy["rollingUpdate"] = given
@@ -171,7 +173,7 @@ def _deployment(group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload
         "template": pod_template(
             meta.namespace, meta.name, role, order.revision, _pod_labels(group, order)
         ),
-        **({"paused": True} if order.paused else {}),
+        **({"paused": True} if order.paused or paused else {}),
         **_min_ready(role),
     }
 
@@ -180,7 +182,7 @@ def _leader_worker_set(
     group: RoleBasedGroup, order: WorkloadOrder, _live: RoleWorkload | None
 ) -> Json:
     role, meta = order.role, group.metadata
-    rolling = _rolling(role)
+    rolling = rolling_of(role)
     update: Json = {"partition": _partition(order, rolling)}
     unavailable = rolling.max_unavailable
     if order.max_unavailable is not None:
@@ -198,7 +200,7 @@ def _leader_worker_set(
         "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": update},
         "leaderWorkerTemplate": {
             "size": (sets.size if sets else None) or 1,
-            "restartPolicy": "RecreateGroupOnPodRestart",
+            "restartPolicy": restart_policy(role),
             "leaderTemplate": leader,
             "workerTemplate": worker,
         },
@@ -227,17 +229,15 @@ def service(group: RoleBasedGroup, facts: RoleFacts) -> Json:
 
 def _service_port(port: RolePort) -> Json:
     found: Json = {
-        "name": _port_name(port),
+        "name": port_name(port),
         "port": port.port,
-        "protocol": port.protocol or "TCP",
+        "protocol": port_protocol(port),
     }
     if port.target_port is not None:
         found["targetPort"] = port.target_port
+    if port.app_protocol:
+        found["appProtocol"] = port.app_protocol
     return found
-
-
-def _port_name(port: RolePort) -> str:
-    return port.name or f"port{port.port}"
 
 
 def _kinds(facts: RoleFacts) -> set[str]:
@@ -284,7 +284,7 @@ def _addresses(group: str, facts: RoleFacts) -> Json:
 
 def _instances(group: str, role: Role, kind: str, name: str, size: int) -> list[Json]:
     domain = name if kind == LEADER_WORKER_SET[1] else service_name(group, role.name)
-    ports = {_port_name(port).lower().replace("-", "_"): port.port for port in role.service_ports}
+    ports = {port_name(port).lower().replace("-", "_"): port.port for port in role.service_ports}
     return [
         {"address": f"{name}-{ordinal}.{domain}", **({"ports": ports} if ports else {})}
         for ordinal in range(size)
@@ -293,7 +293,8 @@ def _instances(group: str, role: Role, kind: str, name: str, size: int) -> list[
 
 def scaling_adapter(group: RoleBasedGroup, role: Role, replicas: int) -> Json:
     name = workload_name(group.metadata.name, role.name)
-    body = _object(SCALING_ADAPTERS, group, name, role_labels(group, role.name))
+    own = role.scaling_adapter.labels if role.scaling_adapter else {}
+    body = _object(SCALING_ADAPTERS, group, name, {**own, **role_labels(group, role.name)})
     body["metadata"]["annotations"] = {AGREED: str(replicas)}
     target = {"name": group.metadata.name, "role": role.name}
     body["spec"] = {"replicas": replicas, "scaleTargetRef": target}

@@ -27,7 +27,7 @@ from intact.operator.webhook.responses import ALLOWED, patched
 from intact.rollout.batch_progress import pods_in_batches
 from intact.rollout.batches import batch_of
 from intact.rollout.coordinations import batching
-from intact.rollout.names import BATCH, BATCHED, GROUP, GROUP_KEY, ROLE, group_key
+from intact.rollout.names import BATCH, BATCH_SIZE, BATCHED, GROUP, GROUP_KEY, ROLE, group_key
 from intact.rollout.replicas import POD_INDEX, replica_index
 
 Json = dict[str, Any]
@@ -136,6 +136,7 @@ def _patch(
     group: RoleBasedGroup, coordination: Coordination, pod: _NewPod, number: int, *, costs: bool
 ) -> list[Json]:
     label = BATCH + coordination.name
+    size = f"/metadata/annotations/{_escaped(BATCH_SIZE)}"
     patch: list[Json] = [
         {"op": "add", "path": f"/metadata/labels/{_escaped(label)}", "value": str(number)},
         {
@@ -144,13 +145,22 @@ def _patch(
             "value": affinity_of(group, coordination, pod.spec.affinity, number),
         },
     ]
+    if not pod.metadata.annotations:
+        patch.append({"op": "add", "path": "/metadata/annotations", "value": {}})
+    # For budgets that count batches: a batch serves only whole.
+    patch.append({"op": "add", "path": size, "value": str(batch_size(group, coordination))})
     if costs:
         # So that a Deployment that is scaled down loses its last batch.
-        if not pod.metadata.annotations:
-            patch.append({"op": "add", "path": "/metadata/annotations", "value": {}})
         path = f"/metadata/annotations/{_escaped(_DELETION_COST)}"
         patch.append({"op": "add", "path": path, "value": str(-number)})
     return patch
+
+
+def batch_size(group: RoleBasedGroup, coordination: Coordination) -> int:
+    """How many pods a batch has: a replica of a LeaderWorkerSet is several."""
+    ratios = batching(coordination).ratios
+    roles = [(group.spec.role(name), ratio) for name, ratio in ratios.items()]
+    return sum(ratio * role.pods_per_replica for role, ratio in roles if role is not None)
 
 
 def _escaped(key: str) -> str:

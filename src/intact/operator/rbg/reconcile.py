@@ -47,6 +47,7 @@ from intact.operator.rbg.scaling import RbgScaling, Scaled
 from intact.operator.rbg.server_side_apply import Applier, Owned, TooSoon
 from intact.operator.rbg.stores import RbgStores
 from intact.operator.rbg.strays import RbgStrays
+from intact.operator.rbg.templates import patch_errors, resolved
 from intact.rollout.coordinations import ROLLING_UPDATE, of_type
 from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import RolloutStep, WorkloadOrder, own_order
@@ -139,11 +140,11 @@ class RbgReconciler:
             await self._evictions.let_go(self._stores.pods_in(key))
             return
         try:
-            if errors := unworkable(group):
+            if errors := [*unworkable(group), *patch_errors(group)]:
                 await self._evictions.let_go(self._stores.pods_in(key))
                 await self._reporting.write(group, invalid(group, in_words(errors), self._now()))
             else:
-                await self._reconcile(group)
+                await self._reconcile(resolved(group))
         except Conflict:
             self._stores.forget_written(key)
             self.mark(key)

@@ -2,16 +2,27 @@
 
 from typing import Any
 
+import msgspec
+
 from intact.kube.client import Client, PatchType
 from intact.kube.errors import ApiError, Conflict
 from intact.kube.resources import RBGS, untyped
 from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg.events import RbgEvents
 from intact.operator.rbg.resources import REVISIONS
-from intact.rollout.revisions import restored
+from intact.operator.rbg.templates import resolved
+from intact.rollout.revisions import restored, template_of
 
 _UNTYPED_RBGS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
 """So that no field of the spec is lost that the typed view does not have."""
+
+
+def earlier_spec(live: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a RoleBasedGroup, as JSON, with the templates of a revision."""
+    present = resolved(msgspec.convert(live, RoleBasedGroup))
+    earlier = data["roles"]
+    same = [one.name for one in present.spec.roles if template_of(one) == earlier.get(one.name)]
+    return restored(live["spec"], data, same)
 
 
 async def roll_back(
@@ -23,7 +34,7 @@ async def roll_back(
     live: dict[str, Any] = await client.get(_UNTYPED_RBGS, name, namespace)
     if generation not in (None, live["metadata"]["generation"]):
         return False
-    spec = restored(live["spec"], stored.data)
+    spec = earlier_spec(live, stored.data)
     if spec == live["spec"]:
         return False
     patch = [

@@ -1,4 +1,5 @@
-"""The scaling adapters of a RoleBasedGroup: one for each role, for `kubectl scale` and autoscalers.
+"""The scaling adapters of a RoleBasedGroup: one for each role that does not switch it off, for
+`kubectl scale` and autoscalers.
 
 Adapter and role each have a number, and an annotation of the adapter keeps the last number that
 they agreed on: the one that differs from it was changed since, and the other one follows. It is an
@@ -74,8 +75,10 @@ class RbgScaling:
         self, group: RoleBasedGroup, role: Role, adapter: ScalingAdapter | None
     ) -> Scaled:
         own = role.replicas
-        if adapter is None:
+        if adapter is None or not role.has_adapter:
             number = _number_before(group, role) if own is None else own
+            if not role.has_adapter:
+                return Scaled(number, None)
             try:
                 return Scaled(number, await self._make(group, role, number))
             except ApiError as error:  # a quota, another webhook: the role can do without adapter
@@ -178,8 +181,8 @@ class RbgScaling:
 
 
 def _number_before(group: RoleBasedGroup, role: Role) -> int:
-    """Of a role that has its number only from an adapter, after a user has deleted the adapter. A
-    new role starts with 1."""
+    """Of a role that has its number only from an adapter, after a user has deleted the adapter or
+    switched it off. A new role starts with 1."""
     found = group.status.role(role.name)
     return 1 if found is None else found.desired
 

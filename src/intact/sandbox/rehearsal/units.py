@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from intact.budget.label_groups import group_of, is_batch_key, stated_need
 from intact.budget.pdb.group_settings import GroupSettings, read_settings
 from intact.budget.pdb.group_sources import define, reference_of
 from intact.budget.pdb.scope import counts_pods
@@ -94,7 +95,7 @@ def _pub(api: MemoryApi, obj: Json) -> Budget | None:
     policy = spec.pod_group_policy
     unit_of: UnitOf = one_pod
     if policy is not None:
-        unit_of = labelled(policy.group_label_key, policy.min_ready_replicas or 1)
+        unit_of = labelled(policy.group_label_key, policy.min_ready_replicas)
     kind = "PodUnavailableBudget"
     return Budget(kind, meta.namespace, meta.name, policy is not None, covers, unit_of)
 
@@ -107,10 +108,13 @@ def one_pod(pod: Pod) -> Unit:
     return Unit(pod.metadata.uid, 1)
 
 
-def labelled(key: str, need: int) -> UnitOf:
+def labelled(key: str, need: int | None) -> UnitOf:
+    """Without a need, it is the size of a batch as its pods state it; of other groups it is 1."""
+
     def unit_of(pod: Pod) -> Unit | None:
-        value = pod.metadata.labels.get(key)
-        return Unit(value, need) if value is not None else None
+        group = group_of(pod, key)
+        needed = need or (stated_need(pod, key) if is_batch_key(key) else 1)
+        return Unit(group, needed) if group is not None and needed is not None else None
 
     return unit_of
 

@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Collection
 from typing import Any
 
+from intact.operator.rbg.templates import inlined
 from intact.sandbox.snapshot.document import Json
 
 DIGEST = "intact.dev/template-digest"
@@ -116,7 +117,9 @@ class Reduction:
 
     def of_roles(self, obj: Json) -> Json:
         """A RoleBasedGroup, or a revision of one. A role has one digest, in its template: the
-        patches for leaders and workers go into it, and the workloads of the role have it too."""
+        patches for leaders and workers go into it, and the workloads of the role have it too. A
+        template that the role refers to becomes its own: its parts would hide nothing."""
+        obj = inlined(obj)
         kept = self.of_other(obj)
         for given, made in role_pairs(obj, kept):
             patches = [made.get("leader"), made.get("worker")]

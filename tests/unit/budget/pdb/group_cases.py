@@ -48,6 +48,7 @@ def a_pod(
     evicted: str = "",
     labels: dict[str, str] | None = None,
     size: str = "",
+    batch_size: str = "",
     workload: WorkloadReference | None = None,
     owner: str = "",
     phase: str = "Running",
@@ -77,7 +78,7 @@ def a_pod(
             creation_timestamp=created,
             deletion_timestamp=EARLY if going else None,
             labels=labels or {},
-            annotations=PodAnnotations(group_size=size),
+            annotations=PodAnnotations(group_size=size, batch_size=batch_size),
             owner_references=owners if owner else [],
         ),
         spec=PodSpec(

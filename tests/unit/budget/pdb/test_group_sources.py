@@ -26,6 +26,9 @@ from tests.unit.budget.pdb.group_cases import (
 
 LWS_LABELS = {LWS_GROUP_KEY: "abc", LWS_NAME: "llm"}
 IN_WORKLOAD = WorkloadReference(name="llm", pod_group="worker", pod_group_replica_key="2")
+BATCH_KEY = "batch.coordination.workloads.x-k8s.io/pair"
+BATCH_LABELS = {BATCH_KEY: "0", "rolebasedgroup.workloads.x-k8s.io/name": "llm"}
+BY_BATCH = GroupSettings(label_key=BATCH_KEY)
 BY_LABEL = GroupSettings(label_key="shard", min_ready=2)
 
 
@@ -60,6 +63,17 @@ BY_LABEL = GroupSettings(label_key="shard", min_ready=2)
             GroupSettings(label_key="shard"),
             Reference(Source.LABEL, "a", need=1),
         ),
+        (
+            a_pod("p", labels=BATCH_LABELS | LWS_LABELS, batch_size="3"),
+            BY_BATCH,
+            Reference(Source.LABEL, "llm/0", need=3),
+        ),
+        (
+            a_pod("p", labels=BATCH_LABELS, batch_size="3"),
+            GroupSettings(label_key=BATCH_KEY, min_ready=2),
+            Reference(Source.LABEL, "llm/0", need=2),
+        ),
+        (a_pod("p", labels=BATCH_LABELS), BY_BATCH, Reference(Source.LABEL, "llm/0")),
         (
             a_pod("p", "red", labels=LWS_LABELS, size="4", workload=IN_WORKLOAD),
             GroupSettings(),
@@ -151,3 +165,9 @@ def test_how_many_groups_there_should_be() -> None:
         Family(Source.LABEL, ""): None,
     }
     assert {family: expected_of(family, known) for family in expected} == expected
+
+
+def test_a_batch_whose_size_no_pod_states_has_no_known_need() -> None:
+    reference = reference_of(a_pod("p", labels=BATCH_LABELS), BY_BATCH)
+    assert reference is not None
+    assert define(reference, BY_BATCH, Known()) is None

@@ -26,9 +26,18 @@ class Scratch:
             group for uid, group in grouped.items() if group is not None and members[uid].present
         )
         ready = Counter(grouped[uid] for uid in serving if grouped.get(uid) is not None)
-        self.down = {group for group in self.sizes if ready[group] < (need or 0)}
+        self.needs = {
+            group: max(
+                (one.need for one in members.values() if one.group == group and one.need),
+                default=need or 0,
+            )
+            for group in self.sizes
+        }
+        self.down = {group for group in self.sizes if ready[group] < self.needs[group]}
         self.surplus = {
-            group: ready[group] - (need or 0) for group in self.sizes if ready[group] > (need or 0)
+            group: ready[group] - self.needs[group]
+            for group in self.sizes
+            if ready[group] > self.needs[group]
         }
         self.available = len(self.sizes) - len(self.down) + len(serving & set(self.single))
         self.units = len(self.sizes) + len(self.single)
@@ -41,12 +50,13 @@ class Scratch:
 
 UIDS = [f"uid-{number}" for number in range(8)]
 MEMBERS = st.builds(
-    lambda owner, state, group: Member(
-        owner=owner, available=state == 2, present=state > 0, group=group
+    lambda owner, state, group, need: Member(
+        owner=owner, available=state == 2, present=state > 0, group=group, need=need
     ),
     st.sampled_from(["", "rs-1", "rs-2"]),
     st.integers(0, 2),
     st.sampled_from([None, "g0", "g1", "g2"]),
+    st.none() | st.integers(1, 3),
 )
 STEPS = st.lists(
     st.one_of(
@@ -88,8 +98,12 @@ def test_after_any_changes_the_counts_are_as_from_scratch(
     assert counts.surplus == scratch.surplus
     assert set(counts.groups) == set(scratch.sizes)
     assert counts.largest_group == max(scratch.present.values(), default=0)
-    small = {group for group in scratch.down if scratch.present[group] < (need or 0)}
+    small = {group for group in scratch.down if scratch.present[group] < scratch.needs[group]}
     assert set(counts.small_groups()) == small
+    assert counts.largest_need == max(scratch.needs.values(), default=need or 0)
+    assert counts.has_whole_group is any(
+        scratch.present[group] >= scratch.needs[group] for group in scratch.sizes
+    )
     assert counts.available_pods == len(scratch.serving)
     assert counts.owners == scratch.owners
     assert counts.pods_by_owner() == Counter(one.owner for one in members.values())

@@ -347,6 +347,12 @@ def test_a_denial_says_that_pods_are_held_one_by_one() -> None:
     assert "No group has as many pods as minReadyReplicas (1) asks for" in denial.message
     assert "one by one" not in ask(budget(allowed=0, groups=True), pod(group="g1")).message
     assert "one by one" not in ask(budget(allowed=0), pod()).message
+    batches = budget(allowed=0, groups=True, reached=False)
+    key = "batch.coordination.workloads.x-k8s.io/pair"
+    policy = PodGroupPolicy(group_label_key=key)
+    spec = msgspec.structs.replace(batches.spec, pod_group_policy=policy)
+    denial = ask(msgspec.structs.replace(batches, spec=spec), pod(group="llm/0"))
+    assert "No batch has all its pods: until one has" in denial.message
 
 
 def test_surplus_is_used_up_before_a_unit_is_spent_and_then_the_group_is_free() -> None:

@@ -80,6 +80,28 @@ def test_the_schema_has_the_fields_of_the_model_and_no_other(kind: str, part: st
     assert fields_of_schema(schema, part) == fields_of_model(field.type, part)
 
 
+def without_description(schema: dict[str, Any], path: str) -> list[str]:
+    found = []
+    for name, inner in schema.get("properties", {}).items():
+        if not inner.get("description", "").strip():
+            found.append(f"{path}.{name}")
+        found += without_description(inner, f"{path}.{name}")
+    for inner in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            found += without_description(inner, f"{path}[]")
+    return found
+
+
+BY_THE_SERVER = ("apiVersion", "kind", "metadata")  # it replaces whatever a schema says of these
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kubectl_explain_has_a_description_of_every_field(kind: str) -> None:
+    assert SCHEMAS[kind]["description"]
+    missing = without_description(SCHEMAS[kind], kind)
+    assert missing == [f"{kind}.{name}" for name in BY_THE_SERVER]
+
+
 COMMON = ("elector.", "conditions[]")  # Kubernetes' own types, documented there
 
 

@@ -9,7 +9,8 @@ from intact.kube.resources import PUBS, RBGS
 from intact.kube.transport import Request, Response
 from intact.operator.errors import StartError
 from intact.operator.install.crds import definitions
-from intact.operator.install.install import CRDS, install
+from intact.operator.install.foreign import CONTROLLER_OF
+from intact.operator.install.install import CRDS, install, refuse_foreign
 from intact.sandbox import DEFAULT_KINDS, Kind, MemoryApi
 from tests.unit.kube.simulated import now, simulated
 from tests.unit.operator.install.cluster import new_api
@@ -54,30 +55,72 @@ async def test_a_crd_that_is_being_deleted_is_waited_for() -> None:
     assert new["metadata"]["uid"] != old["metadata"]["uid"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("version", ["v9", ""])
 @simulated
-async def test_the_crd_of_another_product_is_not_overwritten() -> None:
+async def test_the_crd_of_another_product_is_not_overwritten(name: str, version: str) -> None:
+    """With other versions, or with the same."""
     client = Client(new_api())
-    theirs = definitions()[0]
-    theirs["spec"]["versions"].append(theirs["spec"]["versions"][0] | {"name": "v9"})
-    before = await client.create(CRDS, theirs)
-    message = rf"has a CRD {theirs['metadata']['name']} with v9, which is not Intact's"
-    with pytest.raises(StartError, match=message):
+    [theirs] = [each for each in definitions() if each["metadata"]["name"] == name]
+    del theirs["metadata"]["labels"]
+    if version:
+        theirs["spec"]["versions"].append(theirs["spec"]["versions"][0] | {"name": version})
+    before = await client.create(CRDS, theirs, field_manager="kubectl")
+    with pytest.raises(StartError, match=rf"the CRD {name} with .*Intact did not install"):
         await install(client)
-    assert await client.get(CRDS, theirs["metadata"]["name"]) == before
+    assert await client.get(CRDS, name) == before
+    assert await names(client) == [name], "nor is any other applied"
+    # Without the controller that needs it, Intact can be installed.
+    others = {"pub", "pdb", "rbg"} - {CONTROLLER_OF[name]}
+    await install(client, others)
+    assert await client.get(CRDS, name) == before
 
 
 @simulated
-async def test_the_crd_of_another_product_is_not_overwritten_where_the_versions_are_the_same() -> (
-    None
-):
+async def test_an_own_crd_without_the_label_is_applied_again() -> None:
     client = Client(new_api())
-    theirs = definitions()[0]
-    generated = "controller-gen.kubebuilder.io/version"
-    theirs["metadata"]["annotations"] = {generated: "v0.16.5"}
-    before = await client.create(CRDS, theirs)
-    with pytest.raises(StartError, match=rf"with the annotation {generated}, which is not"):
-        await install(client)
-    assert await client.get(CRDS, theirs["metadata"]["name"]) == before
+    await install(client)
+    await client.patch(CRDS, {"metadata": {"labels": None}}, NAMES[0], field_manager="kubectl")
+    await install(client)
+    assert (await client.get(CRDS, NAMES[0]))["metadata"]["labels"]
+
+
+@simulated
+async def test_a_leader_does_not_begin_beside_another_products_crd() -> None:
+    client = Client(new_api())
+    await refuse_foreign(client, ("rbg",))  # no CRD yet
+    await install(client)
+    await refuse_foreign(client, ("pub", "rbg"))
+    await client.delete(CRDS, RBGS.full_name)
+    [theirs] = [each for each in definitions() if each["metadata"]["name"] == RBGS.full_name]
+    del theirs["metadata"]["labels"]
+    await client.create(CRDS, theirs, field_manager="kubectl")
+    await refuse_foreign(client, ("pub",))
+    with pytest.raises(StartError, match="which Intact did not install"):
+        await refuse_foreign(client, ("pub", "rbg"))
+
+
+class Failing(MemoryApi):
+    """Answers the first requests with this status."""
+
+    def __init__(self, status: int, times: int) -> None:
+        super().__init__()
+        self.status, self.left = status, times
+
+    async def send(self, request: Request) -> Response:
+        if self.left:
+            self.left -= 1
+            return Response(self.status, b"{}")
+        return await super().send(request)
+
+
+@pytest.mark.parametrize(("status", "waited"), [(500, True), (403, False)])
+@simulated
+async def test_a_leader_asks_again_unless_it_may_not_know(status: int, waited: bool) -> None:
+    api = Failing(status, 12)
+    await refuse_foreign(Client(api), ("pub", "rbg"))
+    assert (now() >= 2) is waited
+    assert (api.left == 0) is waited
 
 
 NEVER = rf"the CRD {NAMES[0]} is not established after 60 s; kubectl describe crd"

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from intact.kube.client import Client
-from intact.kube.resources import NAMESPACES, Resource
+from intact.kube.resources import NAMESPACES, PUBS, Resource
+from intact.operator.install.groups import Refused
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import manifests
 from intact.operator.install.uninstall import uninstall
@@ -25,6 +26,9 @@ from intact.operator.webhook.configuration import (
 from intact.rollout.names import GROUP, HELD
 from intact.sandbox import MemoryApi
 from tests.support.objects import PDBS, PODS, pod
+from tests.support.pub_cases import amount, budget
+from tests.support.rbg_objects import group, role
+from tests.support.rbg_waiting import GROUPS
 from tests.unit.kube.simulated import now, simulated
 from tests.unit.operator.install.cluster import create_all, new_api, resource_of
 
@@ -63,7 +67,7 @@ async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
     client = await installed(new_api())
     said: list[str] = []
     await uninstall(client, HOME, outside="default", crds=False, say=said.append)
-    assert await left(client) == {"Namespace"}
+    assert await left(client) == {"Namespace", "CustomResourceDefinition"}
     assert len((await client.list(CRDS)).items) == 3
     assert said[:3] == [
         f"ValidatingWebhookConfiguration {NAME} deleted",
@@ -75,7 +79,7 @@ async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
     assert mutating > said.index(f"Deployment {HOME}/intact deleted")
     assert "ClusterRole intact deleted" in said
     assert said[-2:] == [
-        "the CRDs and all budgets stay; --crds removes them",
+        "the CRDs, all budgets and all RoleBasedGroups stay; --crds removes them",
         f"the namespace {HOME} stays, if it exists; kubectl delete namespace removes it",
     ]
 
@@ -153,3 +157,37 @@ async def test_budgets_in_groups_are_closed_before_the_webhook_on_their_status_g
     assert named.index(True) < said.index(f"MutatingWebhookConfiguration {NAME} deleted")
     found = await client.get(PDBS, "llm", "default")
     assert found["status"]["disruptionsAllowed"] == 0
+
+
+@simulated
+async def test_nothing_is_removed_while_groups_are_in_the_way_of_the_crds() -> None:
+    client = await installed(new_api())
+    await client.create(GROUPS, group("llm", role("prefill", 1)), "default")
+    before = await left(client)
+    with pytest.raises(Refused, match=r"1 RoleBasedGroups, .*default/llm \(0 pods\)"):
+        await uninstall(client, HOME, crds=True, say=lambda _line: None)
+    assert await left(client) == before
+
+
+@simulated
+async def test_the_crds_stay_while_pods_of_intact_exist() -> None:
+    """One of them may still lead, and apply what is being orphaned."""
+    client = await installed(new_api())
+    await client.create(PODS, pod("intact-0", labels=dict(LABELS)), HOME)
+    with pytest.raises(Refused, match="stay while pods of Intact still exist"):
+        await uninstall(client, HOME, crds=True, say=lambda _line: None)
+    assert len((await client.list(CRDS)).items) == 3
+
+
+@simulated
+async def test_a_crd_of_another_product_stays_with_its_objects_as_they_are() -> None:
+    client = await installed(new_api())
+    await client.patch(CRDS, {"metadata": {"labels": None}}, PUBS.full_name, field_manager="helm")
+    await client.create(PUBS, budget(amount(1)), "default")
+    for crds in (False, True):
+        said: list[str] = []
+        await uninstall(client, HOME, crds=crds, say=said.append)
+        assert f"the CRD {PUBS.full_name} stays: Intact did not install it" in said
+    [crd] = (await client.list(CRDS)).items
+    assert crd["metadata"]["name"] == PUBS.full_name
+    assert (await client.get(PUBS, "budget", "default")).status.conditions == []

@@ -357,3 +357,45 @@ async def test_the_largest_group_of_a_budget_that_is_not_stored_yet() -> None:
         assert largest(targetRef=target) == 1
         assert largest(selector={"matchLabels": {"app": "none"}}) == 0
         assert largest() == 0
+
+
+BATCH = "batch.coordination.workloads.x-k8s.io/pair"
+
+
+async def batched(scene: Scene, group: str, size: str | None = "2") -> None:
+    """Two pods of batch 0 of a RoleBasedGroup."""
+    labels = A | {BATCH: "0", "rolebasedgroup.workloads.x-k8s.io/name": group}
+    annotations = {} if size is None else {"intact.dev/batch-size": size}
+    await scene.pods(f"{group}-0", f"{group}-1", labels=labels, annotations=annotations)
+
+
+@simulated
+async def test_batches_are_counted_by_group_and_number_with_the_size_that_they_state() -> None:
+    async with running() as scene:
+        await batched(scene, "llm")
+        await batched(scene, "chat", "3")  # one of its pods is missing
+        await scene.budget(maxUnavailable=1, podGroupPolicy={"groupLabelKey": BATCH})
+        await scene.settle()
+        # Allowed, available, required and all: one of the two is down.
+        assert scene.numbers() == (0, 1, 1, 2)
+        assert [await scene.delete(name) for name in ("chat-0", "llm-0")] == [200, 429]
+
+
+@simulated
+async def test_pods_of_batches_whose_size_is_unknown_are_units_of_their_own() -> None:
+    async with running() as scene:
+        await batched(scene, "llm", None)
+        await scene.budget(maxUnavailable=1, podGroupPolicy={"groupLabelKey": BATCH})
+        await scene.settle()
+        assert scene.numbers() == (1, 2, 1, 2)
+        assert [await scene.delete(name) for name in ("llm-0", "llm-1")] == [200, 429]
+
+
+@simulated
+async def test_the_budget_may_state_the_need_of_batches() -> None:
+    async with running() as scene:
+        await batched(scene, "llm", None)
+        policy = {"groupLabelKey": BATCH, "minReadyReplicas": 1}
+        await scene.budget(maxUnavailable=1, podGroupPolicy=policy)
+        await scene.settle()
+        assert scene.numbers() == (1, 1, 0, 1)

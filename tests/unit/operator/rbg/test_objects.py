@@ -8,12 +8,13 @@ import pytest
 
 from intact.model.meta import ObjectMeta
 from intact.model.rbg import Role, RoleBasedGroup
-from intact.model.role_workload import RoleWorkload, RoleWorkloadSpec
+from intact.model.role_workload import RoleWorkload, RoleWorkloadSpec, RoleWorkloadStatus
 from intact.operator.rbg import objects
 from intact.rollout.facts import RoleFacts, WorkloadFacts
-from intact.rollout.names import BATCHED
+from intact.rollout.names import BATCHED, GROUP
 from intact.rollout.orders import WorkloadOrder
 from tests.support.rbg_objects import Json, batches, group, kind, role
+from tests.support.rbg_upstream import rollout
 
 
 def read(*roles: Json, **spec: Any) -> RoleBasedGroup:
@@ -159,3 +160,40 @@ def test_the_config_map_has_an_address_for_each_ordinal() -> None:
     ]
     assert roles["router"] == {"size": 2, "address": "s-llm-router", "instances": []}
     assert roles["decode"]["instances"] == [{"address": "llm-decode-0.llm-decode"}]
+
+
+def test_a_deployment_is_paused_once_it_has_had_its_first_pods() -> None:
+    """A Deployment that is created paused never makes any."""
+    found = read(role("router", **kind("Deployment"), **rollout(paused=True)))
+    assert "paused" not in spec(found)
+    fresh = RoleWorkload(metadata=ObjectMeta(name="llm-router"))
+    assert "paused" not in spec(found, fresh)
+    seen = msgspec.structs.replace(fresh, status=RoleWorkloadStatus(observed_generation=1))
+    assert spec(found, seen)["paused"] is True
+
+
+@pytest.mark.parametrize("workload", ["StatefulSet", "LeaderWorkerSet"])
+def test_a_paused_role_keeps_every_ordinal(workload: str) -> None:
+    found = spec(read(role("a", **kind(workload), **rollout(paused=True, partition=1))))
+    strategy = found.get("updateStrategy") or found["rolloutStrategy"]
+    rolling = strategy.get("rollingUpdate") or strategy["rollingUpdateConfiguration"]
+    assert rolling["partition"] == 4
+
+
+def test_the_restart_policy_of_a_leader_worker_set() -> None:
+    found = spec(read(role("a", restartPolicy="None", **kind("LeaderWorkerSet"))))
+    assert found["leaderWorkerTemplate"]["restartPolicy"] == "None"
+
+
+def test_a_port_says_what_is_spoken_on_it() -> None:
+    port = {"port": 80, "appProtocol": "http", "nodePort": 0}
+    found = read(role("prefill", servicePorts=[port]))
+    [made] = objects.service(found, found.spec.roles[0])["spec"]["ports"]
+    assert made == {"name": "port80", "port": 80, "protocol": "TCP", "appProtocol": "http"}
+
+
+def test_an_adapter_has_the_labels_that_its_role_gives_it() -> None:
+    given = {"enable": True, "labels": {"tier": "gold", GROUP: "other"}}
+    found = read(role("prefill", scalingAdapter=given))
+    labels = objects.scaling_adapter(found, found.spec.roles[0], 1)["metadata"]["labels"]
+    assert (labels["tier"], labels[GROUP]) == ("gold", "llm")

@@ -5,8 +5,16 @@ from typing import Any
 import pytest
 
 from intact.model.meta import ObjectMeta
-from intact.model.rbg import AffinityScheduling, Coordination, CoordinationStrategy, RoleBasedGroup
-from intact.operator.rbg.placement import affinity_of
+from intact.model.rbg import (
+    AffinityScheduling,
+    Coordination,
+    CoordinationStrategy,
+    LeaderWorkerSetTemplate,
+    RbgSpec,
+    Role,
+    RoleBasedGroup,
+)
+from intact.operator.rbg.placement import affinity_of, batch_size
 
 NODE, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -57,3 +65,15 @@ def test_what_the_pod_asks_for_itself_stays() -> None:
     assert found["nodeAffinity"] == {"x": []}
     assert found["podAffinity"][REQUIRED][0] == mine
     assert len(found["podAffinity"][REQUIRED]) == 2
+
+
+@pytest.mark.parametrize(("workers", "size"), [(None, 5), (4, 2 * 4 + 3)])
+def test_the_size_of_a_batch_is_that_of_all_its_roles_in_pods(
+    workers: int | None, size: int
+) -> None:
+    sets = None if workers is None else LeaderWorkerSetTemplate(size=workers)
+    roles = [Role(name="a", leader_worker_set=sets), Role(name="b"), Role(name="alone")]
+    group = RoleBasedGroup(metadata=ObjectMeta(name="g"), spec=RbgSpec(roles=roles))
+    scheduling = AffinityScheduling(topology_key=NODE, ratios={"a": 2, "b": 3})
+    strategy = CoordinationStrategy(affinity_scheduling=scheduling)
+    assert batch_size(group, Coordination(name="pair", strategy=strategy)) == size

@@ -4,7 +4,8 @@ import pytest
 
 from intact.kube.errors import NotFound
 from intact.operator.rbg.rollback import roll_back, roll_back_stalled
-from tests.support.rbg_objects import template
+from tests.support.rbg_objects import group, role, template
+from tests.support.rbg_upstream import BASE, by_reference
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
 from tests.unit.operator.rbg.scene import Scene, grouping, replaced, two_roles
@@ -65,3 +66,23 @@ async def test_a_stalled_rollout_tells_where_it_goes_or_why_it_cannot() -> None:
         assert await scene.events("RollbackStarted") == [
             f"the rollout is stalled: rolling back to {first}"
         ]
+
+
+@simulated
+async def test_a_template_by_reference_comes_back_as_the_role_s_own() -> None:
+    """The reference has another template now. A role that has not changed keeps its reference."""
+    async with grouping() as scene:
+        other = {"name": "other", "template": template("engine:5")}
+        same = by_reference("decode") | {"templateRef": {"name": "other"}}
+        body = group("llm", by_reference("prefill"), same, role("c"), roleTemplates=[BASE, other])
+        await scene.make(body)
+        first = scene.status.update_revision
+        await scene.change(replaced("/spec/roleTemplates/0/template", template("engine:2")))
+        assert scene.status.update_revision != first
+        assert await roll_back(scene.client, NS, "llm", first)
+        await scene.settle()
+        prefill, decode, _ = scene.group().spec.roles
+        assert prefill.template_ref is None
+        assert prefill.template == template()
+        assert decode.template_ref is not None
+        assert scene.status.update_revision == first, "it is the same revision again"

@@ -250,3 +250,33 @@ async def test_at_rest_nothing_is_written() -> None:
         scene.writes()
         await scene.look_again()
         assert scene.writes() == []
+
+
+def enabled(value: bool) -> Json:
+    return {"op": "replace", "path": "/spec/roles/0/scalingAdapter/enable", "value": value}
+
+
+@pytest.mark.parametrize("number", [2, None], ids=["of the role", "of the adapter"])
+@simulated
+async def test_an_adapter_that_is_switched_off_goes_and_the_role_keeps_its_number(
+    number: int | None,
+) -> None:
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", number, scalingAdapter={"enable": True})))
+        await scale(scene, 4)
+        await scene.change(enabled(False))
+        assert scene.names(ADAPTERS) == []
+        assert scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["replicas"] == 4
+        await scene.change(enabled(True))
+        assert numbers(scene) == (number and 4, 4, 4, 4)
+
+
+@simulated
+async def test_a_role_without_an_adapter_never_has_one() -> None:
+    async with grouping() as scene:
+        roles = role("prefill", 2, scalingAdapter={}), role("decode", 1)
+        await scene.make(group("llm", *roles))
+        assert scene.names(ADAPTERS) == ["llm-decode"]
+        assert await scene.events("Removed") == []
+        await scene.change(replicas(3))
+        assert scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["replicas"] == 3

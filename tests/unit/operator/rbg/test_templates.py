@@ -5,9 +5,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from intact.model.rbg import Role
-from intact.operator.rbg.templates import CONFIG_PATH, leader_and_worker, pod_template
-from tests.support.rbg_objects import Json, kind, role
+from intact.model.rbg import Role, RoleBasedGroup
+from intact.operator.rbg.templates import (
+    CONFIG_PATH,
+    inlined,
+    leader_and_worker,
+    patch_errors,
+    pod_template,
+    resolved,
+)
+from tests.support.rbg_objects import Json, group, kind, role, template
+from tests.support.rbg_upstream import BASE, PATCHED, by_reference
 
 
 def made(body: Json) -> Json:
@@ -73,3 +81,40 @@ def test_leader_and_worker_get_their_patches() -> None:
     both = leader_and_worker("ns", "llm", msgspec.convert(sets, Role), "rev", {})
     images = [one["spec"]["containers"][0]["image"] for one in both]
     assert images == ["leader:1", "engine:1"]
+
+
+def read(body: Json) -> RoleBasedGroup:
+    return msgspec.convert(body, RoleBasedGroup)
+
+
+def test_a_template_by_reference_becomes_the_role_s_own() -> None:
+    patch = {"spec": {"containers": [{"name": "engine", "args": ["--decode"]}]}}
+    own = role("router", image="router:1")
+    body = group(
+        "llm", by_reference("a"), by_reference("b", patch=patch), own, roleTemplates=[BASE]
+    )
+    first, second, third = resolved(read(body)).spec.roles
+    assert first.template == template()
+    [container] = second.template["spec"]["containers"]
+    assert container == {"name": "engine", "image": "engine:1", "args": ["--decode"]}
+    assert third.template == own["template"]
+    assert {one.template_ref for one in (first, second, third)} == {None}
+    assert list(patch_errors(read(body))) == []
+    assert "args" not in BASE["template"]["spec"]["containers"][0], "others share it"
+
+    as_json = inlined(body)
+    assert read(as_json).spec.roles == resolved(read(body)).spec.roles
+    assert "roleTemplates" not in as_json["spec"]
+
+
+def test_a_reference_that_leads_nowhere_and_a_patch_that_does_not_fit_stay_as_they_are() -> None:
+    for body in (group("llm", by_reference("a")), PATCHED.body):
+        assert resolved(read(body)) == read(body)
+    [error] = patch_errors(read(PATCHED.body))
+    assert error.path == "spec.roles[0].templatePatch"
+    assert inlined(PATCHED.body)["spec"]["roles"] == PATCHED.body["spec"]["roles"]
+
+
+def test_a_role_based_group_without_references_stays_the_same_object() -> None:
+    found = read(group("llm", role("prefill")))
+    assert resolved(found) is found

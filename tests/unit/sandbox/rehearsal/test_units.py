@@ -59,6 +59,23 @@ def test_a_pub_counts_by_its_label() -> None:
     assert unit(cluster, "red-0")[1] is None
 
 
+@pytest.mark.parametrize(
+    ("size", "need", "expected"),
+    [("3", None, Unit("llm/0", 3)), ("3", 2, Unit("llm/0", 2)), ("", None, None)],
+)
+def test_a_pub_counts_batches_by_their_size(
+    size: str, need: int | None, expected: Unit | None
+) -> None:
+    cluster = SmallCluster()
+    key = "batch.coordination.workloads.x-k8s.io/pair"
+    labels = {"app": "llm", key: "0", "rolebasedgroup.workloads.x-k8s.io/name": "llm"}
+    stated = {"annotations": {"intact.dev/batch-size": size}}
+    cluster.pod("llm-0", "node-0", labels=labels, metadata=stated)
+    found = cluster.pub("llm", {"app": "llm"}, key, 1, maxUnavailable=1)
+    found["spec"]["podGroupPolicy"]["minReadyReplicas"] = need
+    assert unit(cluster, "llm-0") == (True, expected)
+
+
 @pytest.mark.parametrize(("name", "covered"), [("web", True), ("other", False)])
 def test_a_pub_may_name_a_workload_above_the_pods(name: str, covered: bool) -> None:
     cluster = made()

@@ -176,3 +176,21 @@ def test_templates_that_differ_only_in_what_is_left_out_still_differ() -> None:
 def test_the_digest_tells_nothing_outside_of_its_snapshot() -> None:
     one, two = (Reduction().of_other(WORKLOADS[0]) for _ in range(2))
     assert digest(one) != digest(two)
+
+
+def test_templates_by_reference_hide_no_secret_and_become_their_roles_own() -> None:
+    patch = {"spec": {"containers": [{"name": "main", "args": [SECRET]}]}}
+    roles = [{"name": "a", "templateRef": {"name": "base"}, "templatePatch": patch}]
+    templates = [{"name": "base", "template": {"spec": SPEC}}]
+    given = {
+        "apiVersion": "workloads.x-k8s.io/v1alpha1",
+        "kind": "RoleBasedGroup",
+        "metadata": {"name": "llm"},
+        "spec": {"roles": roles, "roleTemplates": templates},
+    }
+    kept = Reduction().of_roles(given)
+    assert SECRET not in json.dumps(kept)
+    [role] = kept["spec"]["roles"]
+    assert set(role) == {"name", "template"}
+    assert DIGEST in role["template"]["metadata"]["annotations"]
+    assert "roleTemplates" not in kept["spec"]

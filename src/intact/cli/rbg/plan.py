@@ -1,18 +1,22 @@
 """`intact rbg plan`: prints the rounds that a rollout would take."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import click
 import msgspec
 
-from intact.cli.files import is_file, objects
+from intact.cli.files import objects
 from intact.cli.options import Cluster
-from intact.cli.session import session
+from intact.cli.output import counted
+from intact.cli.rbg.session import group_session
 from intact.cli.tables import table
 from intact.kube.client import Client
 from intact.kube.resources import PODS, RBGS
+from intact.model.field_error import FieldError
 from intact.model.rbg import DEPLOYMENT, Coordination, RoleBasedGroup
+from intact.operator.rbg.templates import resolved
 from intact.rollout.batches import count
 from intact.rollout.coordinations import (
     AFFINITY_SCHEDULING,
@@ -33,16 +37,26 @@ from intact.rollout.validation import in_words, unworkable, validate
 Json = dict[str, Any]
 
 
-def plan(source: str, cluster: Cluster, output: str) -> None:
-    if is_file(source):
-        group = _read(source)
-        roles = {role.name: role.replicas for role in group.spec.roles}
-        desired = {name: 1 if number is None else number for name, number in roles.items()}
-        started = dict.fromkeys(desired, 0)
-        errors = validate(group)
-    else:
-        group, desired, started = asyncio.run(_ask(source, cluster))
-        errors = unworkable(group)  # a stored one may have been scaled since
+def plan_file(source: str, output: str) -> None:
+    group = _read(source)
+    roles = {role.name: role.replicas for role in group.spec.roles}
+    desired = {name: 1 if number is None else number for name, number in roles.items()}
+    _show(group, desired, dict.fromkeys(desired, 0), validate(group), output)
+
+
+def plan_stored(name: str, cluster: Cluster, output: str) -> None:
+    group, desired, started = asyncio.run(_ask(name, cluster))
+    # A stored one may have been scaled since it was validated.
+    _show(group, desired, started, unworkable(group), output)
+
+
+def _show(
+    group: RoleBasedGroup,
+    desired: dict[str, int],
+    started: dict[str, int],
+    errors: Sequence[FieldError],
+    output: str,
+) -> None:
     if errors:
         raise click.ClickException(in_words(errors))
     for each in of_type(group.spec, AFFINITY_SCHEDULING):
@@ -82,12 +96,12 @@ async def _ask(
     name: str, cluster: Cluster
 ) -> tuple[RoleBasedGroup, dict[str, int], dict[str, int]]:
     """The RoleBasedGroup in the cluster; by role, its desired replicas and the updated ones."""
-    async with session(cluster) as (client, where):
+    async with group_session(cluster, name) as (client, where):
         group = await client.get(RBGS, name, where)
         pods = await _pods(client, group)
     desired = {role.name: role.replicas or 0 for role in group.spec.roles}
     desired |= {one.name: one.desired for one in group.status.role_statuses}
-    hashes = role_hashes(group)
+    hashes = role_hashes(resolved(group))
     updated = {
         role.name: sum(one.revision == hashes[role.name] for one in replicas(role, pods[role.name]))
         for role in group.spec.roles
@@ -164,7 +178,8 @@ def _as_text(coordination: Coordination, rehearsal: Rehearsal) -> str:
     lines = [f"coordination {coordination.name}" + (f": {said}" if said else "")]
     if rehearsal.rounds:
         lines += table(rows)
-    lines.append(f"{len(rehearsal.rounds)} rounds, if every started replica becomes ready")
+    rounds = counted(len(rehearsal.rounds), "round")
+    lines.append(f"{rounds}, if every started replica becomes ready")
     lines += [
         f"then {name} is held: {one.waits_for}"
         for name, one in rehearsal.end.roles.items()

@@ -35,6 +35,11 @@ def test_the_plan_has_a_line_for_each_round() -> None:
     assert lines[-1] == "10 rounds, if every started replica becomes ready"
 
 
+def test_one_round_is_one_round() -> None:
+    said = plan(body(maxSkew="100%", maxUnavailableRatio="100%")).output
+    assert said.splitlines()[-1] == "1 round, if every started replica becomes ready"
+
+
 @pytest.mark.parametrize(
     ("source", "most"),
     [

@@ -1,0 +1,1 @@
+"""`intact rbg …`: RoleBasedGroups, by hand."""

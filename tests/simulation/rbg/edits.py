@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from intact.cli.rbg_undo import undo_in
+from intact.cli.rbg.undo import undo_in
 from intact.kube.client import PatchType
 from intact.kube.errors import ApiError, KubeError, NotFound
 from intact.model.rbg import RoleBasedGroup

@@ -8,6 +8,9 @@ from multiprocessing import get_context
 from tests.simulation.group_truth import TooManyDown
 from tests.simulation.groups import Course, simulate_groups
 from tests.simulation.groups import Stuck as NotDrained
+from tests.simulation.rbg.course import course
+from tests.simulation.rbg.simulate import Make as MakeCourse
+from tests.simulation.rbg.simulate import simulate_rbg
 from tests.simulation.scenario import Scenario, scenario
 from tests.simulation.simulate import Failed, Outcome, simulate
 
@@ -29,6 +32,15 @@ def simulate_all_groups(seeds: Iterable[int], processes: int = 2) -> Iterator[st
         yield from pool.imap_unordered(_attempt_groups, seeds)
 
 
+def simulate_all_rbg(
+    seeds: Iterable[int], make: MakeCourse = course, processes: int = 2
+) -> Iterator[Outcome | str]:
+    """Of RoleBasedGroups: the outcomes as they come; for a run that failed, its message."""
+    jobs = [(seed, make) for seed in seeds]
+    with get_context("spawn").Pool(processes, _begin) as pool:
+        yield from pool.imap_unordered(_attempt_rbg, jobs)
+
+
 def _begin() -> None:
     # No log lines of operators in trouble, of which there are thousands. Each run collects its
     # garbage: freezing keeps that from looking at all that was imported.
@@ -40,6 +52,14 @@ def _attempt(job: tuple[int, Make]) -> Outcome | str:
     seed, make = job
     try:
         return simulate(seed, make)
+    except Failed as failure:
+        return str(failure)
+
+
+def _attempt_rbg(job: tuple[int, MakeCourse]) -> Outcome | str:
+    seed, make = job
+    try:
+        return simulate_rbg(seed, make)
     except Failed as failure:
         return str(failure)
 

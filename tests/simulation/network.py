@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
 from intact.kube.errors import Unreachable
-from intact.kube.transport import Request, Response, Stream
+from intact.kube.transport import Request, Response, Stream, Transport
 from intact.sandbox import MemoryApi
 from tests.simulation.scenario import Weather
 
@@ -15,13 +15,23 @@ _SLOWEST = 4.0
 
 
 class Network:
-    """A request that was sent may be carried out after its sender has died."""
+    """A request that was sent may be carried out after its sender has died. `on_send` sees each
+    request before it is sent."""
 
     def __init__(
-        self, api: MemoryApi, name: str, rng: random.Random, weather: Callable[[], Weather]
+        self,
+        api: MemoryApi,
+        name: str,
+        rng: random.Random,
+        weather: Callable[[], Weather],
+        *,
+        user: str = "",
+        on_send: Callable[[Request], None] = lambda _request: None,
     ) -> None:
         self.name = name
         self._api = api
+        self._server: Transport = api.as_user(user) if user else api
+        self._on_send = on_send
         self._rng = rng
         self._weather = weather
         self._cut = False
@@ -33,6 +43,7 @@ class Network:
 
     async def send(self, request: Request) -> Response:
         self._check()
+        self._on_send(request)
         self._sent += 1
         number = self._sent
         task = asyncio.create_task(self._deliver(request), name=f"{self.name} request {number}")
@@ -53,7 +64,7 @@ class Network:
             raise Unreachable(f"{request.method} {request.path}: the server restarted")
         if self._rng.random() < (0.5 if self._cut else weather.lost):
             raise Unreachable(f"{request.method} {request.path}: lost on its way")
-        response = await self._api.send(request)
+        response = await self._server.send(request)
         await self._travel()
         if self._rng.random() < weather.lost:
             raise Unreachable(f"{request.method} {request.path}: the answer was lost")
@@ -74,7 +85,7 @@ class Network:
         await self._travel()
         if self._api.restores != restores:
             raise Unreachable(f"{request.method} {request.path}: the server restarted")
-        async with self._api.stream(request) as stream:
+        async with self._server.stream(request) as stream:
             yield stream
 
     def _check(self) -> None:

@@ -148,5 +148,20 @@ class RoleFacts:
     def can_spare_others(self, names: Container[str]) -> bool:
         """Whether the workloads of these names serve without the role's other workloads."""
         kept = [one for one in self.workloads if one.name in names]
-        updated = sum(one.ready and one.revision == self.revision for one in self.replicas())
+        updated = sum(
+            one.ready and one.revision == self.revision and _is_of(one.pods[0], self.role, kept)
+            for one in self.replicas()
+        )
         return bool(kept) and all(one.observed for one in kept) and updated >= self.desired
+
+
+def _is_of(pod: Pod, role: Role, workloads: Sequence[WorkloadFacts]) -> bool:
+    """Whether one of these workloads keeps the pod. A pod of a Deployment has the name of its
+    ReplicaSet, which begins with that of the Deployment; of a LeaderWorkerSet nothing tells."""
+    if role.kind == LEADER_WORKER_SET:
+        return True
+    for owner in pod.metadata.owner_references:
+        above = owner.name.rpartition("-")[0] if owner.kind == "ReplicaSet" else ""
+        if any(owner.uid == one.uid or above == one.name for one in workloads):
+            return True
+    return False

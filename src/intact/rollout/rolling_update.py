@@ -108,7 +108,7 @@ def next_step(
             orders[name] = made.workloads
             settled += made.settled
             waits[name] = made.waits_for
-            evict += made.evict if not rules.paused else []
+            evict += made.evict  # while it is paused, none of them moves: too many pods go
         elif view is None or role_plan is None:
             orders[name] = [_first_order(group.metadata.name, facts[name])]
         elif isinstance(view, statefulset.Ordinals):
@@ -166,7 +166,7 @@ def next_step_of_change(
     return RolloutStep(
         orders={facts.role.name: made.workloads},
         progress={},
-        evict=made.evict if not rules.paused else [],
+        evict=made.evict,
         settled=made.settled,
         again_in=facts.until_ready(),
     )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intact.model.pod import Pod, PodCondition, PodMeta, PodSpec, PodStatus
+from intact.model.pod import PodMeta, PodSpec, RolePod, RolePodCondition, RolePodStatus
 from intact.model.rbg import Coordination, Role, RoleBasedGroup
 from intact.model.times import parse_time
 from intact.rollout.batch_moves import Moves, Unit, limits_of, moves, units_of
@@ -33,7 +33,7 @@ LIMITS = {"prefill": 2, "decode": 1}
 
 def unit(name: str, batch: int | None, domain: str | None, **rest: Any) -> Unit:
     """`name` is the role and a number."""
-    made = Pod(metadata=PodMeta(name=name, namespace="ns", uid=name))
+    made = RolePod(metadata=PodMeta(name=name, namespace="ns", uid=name))
     found = Unit(name.rpartition("-")[0], (made,), batch, placed=False, domain=domain)
     return replace(found, **rest)
 
@@ -132,12 +132,12 @@ def test_a_domain_that_takes_no_new_pods_is_no_home() -> None:
     assert found.adopt == {"prefill-1": 0}
 
 
-def facts(workload: str, *pods: Pod) -> RoleFacts:
+def facts(workload: str, *pods: RolePod) -> RoleFacts:
     return RoleFacts(msgspec.convert(role("prefill", 4, **kind(workload)), Role), 4, "r", pods)
 
 
-def on(found: Pod, node: str) -> Pod:
-    made: Pod = msgspec.structs.replace(found, spec=PodSpec(node_name=node))
+def on(found: RolePod, node: str) -> RolePod:
+    made: RolePod = msgspec.structs.replace(found, spec=PodSpec(node_name=node))
     return made
 
 
@@ -171,7 +171,7 @@ def test_a_replica_of_a_leader_worker_set_is_one_unit() -> None:
     index = "leaderworkerset.sigs.k8s.io/group-index"
     label = place_label(TWO_ONE)
 
-    def member(number: int, group: int, node: str, **labels: str) -> Pod:
+    def member(number: int, group: int, node: str, **labels: str) -> RolePod:
         return on(pod("prefill", number, "r", labels={index: str(group), **labels}), node)
 
     pods = [
@@ -217,8 +217,8 @@ def test_a_gap_is_filled_before_another_has_to_go() -> None:
 
 
 def test_a_pod_that_finds_no_node_waits() -> None:
-    status = PodStatus(
-        phase="Pending", conditions=[PodCondition(type="PodScheduled", status="False")]
+    status = RolePodStatus(
+        phase="Pending", conditions=[RolePodCondition(type="PodScheduled", status="False")]
     )
     waits = msgspec.structs.replace(pod("prefill", 0, "r"), status=status)
     [one] = units_of(TWO_ONE, facts("StatefulSet", waits), 2, str)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from intact.model.meta import OwnerReference
-from intact.model.pod import Pod, PodAnnotations, PodCondition, PodMeta, PodStatus
+from intact.model.pod import PodAnnotations, PodMeta, RolePod, RolePodCondition, RolePodStatus
 from intact.model.pod_state import is_ready
 from intact.model.rbg import Json, Role, WorkloadKind
 from intact.rollout.change_of_kind import change, order
@@ -46,7 +46,7 @@ class World:
     rules: Rules = field(default_factory=Rules)
     live: dict[str, WorkloadFacts] = field(default_factory=dict)
     """By kind."""
-    pods: dict[str, Pod] = field(default_factory=dict)
+    pods: dict[str, RolePod] = field(default_factory=dict)
     made: int = 0
     stuck: frozenset[int] = frozenset()
     """Ordinals that never become ready."""
@@ -92,10 +92,10 @@ class World:
             if pod.metadata.deletion_timestamp:
                 del self.pods[name]  # and lets it go, once its workload has the new scale
         for eviction in made.evict:
-            self.evict(eviction.pod, eviction.deployment)
+            self.evict(self.pods[eviction.pod.metadata.name], eviction.deployment)
         return made
 
-    def evict(self, pod: Pod, deployment: str) -> None:
+    def evict(self, pod: RolePod, deployment: str) -> None:
         if deployment:
             self.pods.pop(pod.metadata.name, None)
             known = self.live["Deployment"]
@@ -105,7 +105,7 @@ class World:
             going = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
             self.pods[pod.metadata.name] = msgspec.structs.replace(pod, metadata=going)
 
-    def of(self, kind: str) -> list[Pod]:
+    def of(self, kind: str) -> list[RolePod]:
         owned = [(one, one.metadata.owner_references[0].uid) for one in self.pods.values()]
         return [pod for pod, uid in owned if uid == kind]
 
@@ -150,12 +150,12 @@ class World:
             owner_references=[owner],
             annotations=PodAnnotations(group_size="1"),
         )
-        self.pods[name] = Pod(metadata=meta, status=_status(ready=False))
+        self.pods[name] = RolePod(metadata=meta, status=_status(ready=False))
 
 
-def _status(*, ready: bool) -> PodStatus:
-    condition = PodCondition(type="Ready", status="True" if ready else "False")
-    return PodStatus(phase="Running", conditions=[condition])
+def _status(*, ready: bool) -> RolePodStatus:
+    condition = RolePodCondition(type="Ready", status="True" if ready else "False")
+    return RolePodStatus(phase="Running", conditions=[condition])
 
 
 def move(world: World, rounds: int = 60) -> int:

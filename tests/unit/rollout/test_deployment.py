@@ -248,3 +248,18 @@ def test_an_old_template_that_is_nowhere_any_more_stops_it() -> None:
     scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found)
     with pytest.raises(LookupError, match="llm-prefill"):
         scene.step()
+
+
+def test_a_role_is_scaled_in_while_it_is_paused() -> None:
+    scene = Scene(deployment=True, paused=True)
+    deployments(scene, 10, 0)
+    scene.facts["prefill"] = replace(scene.facts["prefill"], desired=8)
+    step = scene.step()
+    assert len(step.evict) == 2
+    assert [one.replicas for one in step.orders["prefill"]] == [0, 10]
+
+
+def test_a_paused_role_moves_no_pod() -> None:
+    scene = Scene(deployment=True, paused=True)
+    deployments(scene, 10, 0)
+    assert scene.step().evict == []

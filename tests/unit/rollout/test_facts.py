@@ -65,6 +65,15 @@ def test_others_can_be_spared_once_the_kept_workload_serves_with_the_new_revisio
     assert facts.can_spare_others(names) is expected
 
 
+def test_pods_of_a_workload_do_not_show_that_it_can_be_spared() -> None:
+    facts = replace(prefill(), revision="new")
+    found = [pod("prefill", at, "new") for at in range(2)]
+    other = replace(facts.workloads[0], name="llm-prefill-b", uid="other")
+    facts = replace(facts, pods=found, workloads=[facts.workloads[0], other])
+    assert facts.can_spare_others(["llm-prefill"])
+    assert not facts.can_spare_others(["llm-prefill-b"])
+
+
 def test_min_ready_seconds_are_waited_for() -> None:
     since = RolePodCondition(
         type="Ready", status="True", last_transition_time="2025-12-31T23:59:50Z"

@@ -2,7 +2,7 @@
 
 A rollout takes down every pod by eviction, within its budgets. After a refusal the role waits: none
 of its other pods moves. Evicted pods of a Deployment are remembered until the Deployment is lowered
-by them; a new leader evicts again.
+by them, and those of a StatefulSet until the store has seen them going; a new leader evicts again.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -60,21 +60,24 @@ class RbgEvictions:
         if eviction.deployment:
             await self._evict_remembered(eviction.pod, eviction.deployment)
         else:
-            await self._evict_held(eviction.pod)
+            await self._evict_held(eviction)
         self.writes += 1
 
-    async def _evict_held(self, pod: Pod) -> None:
-        meta = pod.metadata
+    async def _evict_held(self, eviction: Eviction) -> None:
+        pod, meta = eviction.pod, eviction.pod.metadata
         if not is_held(pod):
             # A dry run first: a pod that stays must not be written again and again.
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid, dry_run=True)
             await _patch(self._client, pod, {"finalizers": [HELD]})
             self.writes += 1
+        self._evicted.hold(eviction)  # before the request: its answer may be lost
         try:
             await self._client.evict(PODS, meta.name, meta.namespace, uid=meta.uid)
         except ApiError:
+            self._evicted.release(meta.uid)
             await self._let_go(pod)
             raise
+        self._evicted.answered(meta.uid)
 
     async def _evict_remembered(self, pod: Pod, deployment: str) -> None:
         meta = pod.metadata

@@ -1,7 +1,7 @@
 """Reads what is there of a RoleBasedGroup, once for a reconcile, into frozen facts.
 
 Three sources: the stores; the applier's last answers, which may be ahead of the stores; and the
-evicted pods that Deployments have not been lowered by yet.
+evicted pods that Deployments have not been lowered by yet, or that the store has not seen going.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from datetime import datetime
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import BatchProgress, Coordination, RoleBasedGroup
 from intact.model.role_workload import RoleWorkload
+from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.resources import WORKLOADS
 from intact.operator.rbg.server_side_apply import Applier
 from intact.operator.rbg.stores import RbgStores
@@ -37,13 +38,12 @@ def read_facts(
     applier: Applier,
     group: RoleBasedGroup,
     wanted: Mapping[str, int],
-    evicted: Mapping[str, frozenset[str]],
+    evicted: EvictedPods,
     now: datetime,
 ) -> RbgFacts:
-    """`wanted` are the replicas that each role should have, `evicted` the pods by which Deployments
-    have to be lowered."""
+    """`wanted` are the replicas that each role should have."""
     roles = {role.name: role for role in group.spec.roles}
-    pods = {name: stores.pods_of(group, name) for name in roles}
+    pods = {name: evicted.as_evicted(stores.pods_of(group, name), now) for name in roles}
     workloads = _read_workloads(stores, applier, group)
     desired = dict(wanted)
     in_batches: dict[str, int] = {}
@@ -57,7 +57,9 @@ def read_facts(
     hashes = role_hashes(group)
     found = {
         name: [
-            workload_facts(role, one, evicted.get(one.metadata.uid, frozenset()), kind)
+            workload_facts(
+                role, one, evicted.by_deployment.get(one.metadata.uid, frozenset()), kind
+            )
             for kind, one in workloads[name]
             if not is_terminating(one)
         ]

@@ -13,7 +13,7 @@ passes frozen values from step to step, in this order:
 | `rollout.rolling_update` | facts, history | a `RolloutStep` for each coordination |
 | `apply` | facts, orders | `Applied`: facts with answers, waiting roles, problems |
 | `evictions`, `rollback` | steps | refusals by role |
-| `cleanup`, `revisions`, `batch_repair` | what was applied | refusals |
+| `cleanup`, `revisions`, `pod_labels`, `batch_repair` | what was applied | refusals |
 | `reporting`, `scaling` | all of these | the status |
 """
 
@@ -39,6 +39,7 @@ from intact.operator.rbg.events import RbgEvents
 from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.facts import read_facts
+from intact.operator.rbg.pod_labels import PodLabels
 from intact.operator.rbg.problems import RbgProblems
 from intact.operator.rbg.reporting import RbgReporting
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
@@ -98,11 +99,13 @@ class RbgReconciler:
         self._apply = RbgApply(stores, self._applier, self._problems)
         self._cleanup = RbgCleanup(client, stores, self._events)
         self._batch_repair = BatchRepair(client, self._events)
+        self._pod_labels = PodLabels(client)
         self._reporting = RbgReporting(client, stores, self._events, leads=leads)
         for resource in WORKLOADS.values():
             stores.workloads[resource.kind].store.subscribe(self._forget(resource))
         stores.services.store.subscribe(self._forget(SERVICES))
         stores.config_maps.store.subscribe(self._forget(CONFIG_MAPS))
+        stores.pods.store.subscribe(self._evicted.seen)
 
     @property
     def writes(self) -> int:
@@ -115,6 +118,7 @@ class RbgReconciler:
             self._evictions,
             self._cleanup,
             self._batch_repair,
+            self._pod_labels,
             self._reporting,
         )
         return sum(part.writes for part in parts)
@@ -171,7 +175,7 @@ class RbgReconciler:
             self._applier,
             group,
             {name: one.replicas for name, one in scaled.items()},
-            self._evicted.by_deployment,
+            self._evicted,
             self._now(),
         )
         steps, blocked = self._next_steps(group, facts.roles, unstored)
@@ -204,6 +208,7 @@ class RbgReconciler:
         coordinated = {role for step in every for role in step.orders}
         refusals += await self._cleanup.clean_up(group, applied, orders, coordinated)
         refusals += await self._revisions.trim(group)
+        refusals += await self._pod_labels.put_right(facts.roles, self._revisions.history(group))
         leaving = {one.pod.metadata.uid for step in steps.values() for one in step.evict}
         repaired = await self._batch_repair.put_right(group, facts.roles, facts.batches, leaving)
         self._ask_again(group, repaired.again)
@@ -334,7 +339,9 @@ class RbgReconciler:
         """Returns, by role, what refused an eviction; and whether something has to be tried
         again."""
         roles = step.orders.keys() - applied.waiting.keys()
-        refused_roles = await self._evictions.evict(step.evict, roles)
+        pods = [pod for name in step.orders for pod in applied.roles[name].pods]
+        again = self._evicted.unanswered(pods)
+        refused_roles = await self._evictions.evict([*again, *step.evict], roles)
         for kind, reason, message in step.events:
             self._events.say(group, "Warning" if kind == "Warning" else "Normal", reason, message)
         if step.again_in is not None:

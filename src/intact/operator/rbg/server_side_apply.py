@@ -58,7 +58,8 @@ class Applier:
         answer = self._answers.get((resource.plural, namespace, name))
         if answer is None or not isinstance(answer, resource.type):
             return live
-        if live is not None and _version(live.metadata) < _version(answer.metadata):
+        # The answer itself may be given as `live`: it is kept until the store is past it.
+        if live is not None and _version(live.metadata) <= _version(answer.metadata):
             return answer
         now = asyncio.get_running_loop().time()
         if live is None and now - self._applied[resource.plural, namespace, name].at < UNHEARD:

@@ -153,6 +153,10 @@ class Scene:
                 await self.client.patch(resource, body, meta["name"], NS, subresource="status")
             await self.settle()
 
+    async def play_pod(self, name: str, stateful_set: str) -> None:
+        """Make one pod, ready, with the present template."""
+        await self._pod(name, self.get(STATEFUL_SETS, stateful_set), ready=True)
+
     def _all(self, resource: Resource[Any]) -> list[Json]:
         return list(self.api.objects(resource.full_name, NS))
 

@@ -19,7 +19,7 @@ from intact.rollout.facts import RoleFacts, workload_facts
 from intact.rollout.names import ROLE, role_revision_label
 from intact.rollout.orders import WorkloadOrder
 from intact.sandbox import Kind, MemoryApi, wall_clock
-from tests.support.objects import NAMESPACES, Json
+from tests.support.objects import NAMESPACES, PODS, Json
 from tests.support.rbg_objects import group, kind, role, rolling, template
 from tests.support.rbg_waiting import (
     ADAPTERS,
@@ -89,6 +89,7 @@ async def test_a_deployment_of_a_former_rollout_stays_until_the_other_one_was_ob
         )
         assert scene.status.role_statuses[0].updated_ready_replicas == 1
         assert scene.names(DEPLOYMENTS) == both, "the other one is about to roll by itself"
+        await scene.client.delete(PODS, "llm-prefill-0", NS)  # it rolls
         await scene.play(DEPLOYMENTS)
         assert scene.names(DEPLOYMENTS) == ["llm-prefill"]
 

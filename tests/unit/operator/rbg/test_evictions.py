@@ -1,18 +1,20 @@
 """Evicting, holding, letting go and relabelling pods, against an API in memory."""
 
 import random
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
 
 from intact.kube.client import Client
+from intact.kube.errors import Unreachable
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.model.pod import Pod
 from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.evictions import RbgEvictions, let_go
 from intact.rollout.names import HELD, REVISION
 from intact.rollout.orders import Eviction
-from intact.sandbox import MemoryApi, Rule, wall_clock
+from intact.sandbox import MemoryApi, Moment, Rule, wall_clock
 from tests.support.objects import NAMESPACES, PODS, Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS, Wire
@@ -161,3 +163,35 @@ async def test_a_pod_whose_name_another_one_has_is_left_alone() -> None:
     scene.api.admit("late", replace_pod, [Rule(("pods/eviction",), ("CREATE",))])
     assert await scene.evictions.evict([replaced], {"prefill"}) == {}
     assert scene.there()["c"] == []
+
+
+@pytest.mark.parametrize(
+    ("refused", "lost", "remembered"),
+    [
+        pytest.param(False, False, True, id="answered"),
+        pytest.param(False, True, True, id="answer lost"),
+        pytest.param(True, False, False, id="refused"),
+    ],
+)
+@simulated
+async def test_a_pod_of_a_stateful_set_is_remembered_once_it_may_be_going(
+    refused: bool, lost: bool, remembered: bool
+) -> None:
+    scene = await Scene().open()
+    eviction = scene.eviction("a")
+    if refused:
+        scene.refuse("a")
+    if lost:  # after the dry run
+        scene.api.faults.fail_next(
+            lambda request: (
+                request.path.endswith("/eviction") and HELD in scene.pod("a").metadata.finalizers
+            ),
+            Moment.AFTER,
+        )
+        with pytest.raises(Unreachable):
+            await scene.evictions.evict([eviction], {"prefill"})
+    else:
+        await scene.evictions.evict([eviction], {"prefill"})
+    found = scene.evicted.as_evicted([eviction.pod], datetime(2026, 1, 1, tzinfo=UTC))
+    assert (found != [eviction.pod]) is remembered
+    assert bool(scene.evicted.unanswered([eviction.pod])) is lost

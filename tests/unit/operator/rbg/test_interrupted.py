@@ -445,3 +445,30 @@ async def test_who_takes_over_knows_all_kinds_before_anything_moves() -> None:
         await scene.play(STATEFUL_SETS)
         await scene.settle(20)
         assert partition(scene) == 3
+
+
+def of_pods(request: Request) -> bool:
+    return request.path.endswith("/pods")
+
+
+@simulated
+async def test_another_template_counts_an_evicted_pod_that_the_store_has_not_seen_going() -> None:
+    async with grouping() as scene:
+        rules = rolling("prefill", "decode", maxUnavailableRatio="25%")
+        await scene.make(group("llm", role("prefill", 4), role("decode", 4), coordination=[rules]))
+        await scene.play()
+        await scene.change(*image("engine:2", 0))
+        assert "llm-prefill-3" not in [one["metadata"]["name"] for one in scene.pods()]
+        await scene.play_pod("llm-prefill-3", "llm-prefill")
+        await scene.settle(0.02)
+        scene.api.faults.hold_watches(of_pods)
+        await scene.settle()
+        [evicted] = [one for one in scene.pods() if "deletionTimestamp" in one["metadata"]]
+        assert evicted["metadata"]["name"] == "llm-prefill-2"
+        await scene.change(*image("engine:3", 0))
+        going = [
+            one["metadata"]["name"]
+            for one in scene.pods()
+            if "deletionTimestamp" in one["metadata"]
+        ]
+        assert going == ["llm-prefill-2"]

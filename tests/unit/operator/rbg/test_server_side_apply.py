@@ -239,6 +239,20 @@ async def test_our_own_write_may_be_ahead_of_the_store() -> None:
     assert scene.applier.newest(STATEFUL_SETS, live, NS, "x") is live
 
 
+@simulated
+async def test_an_answer_counts_until_the_store_has_seen_it() -> None:
+    scene = await Scene().open()
+    await scene.apply(STATEFUL_SETS)
+    stale = scene.stored(STATEFUL_SETS)
+    body = wanted(STATEFUL_SETS, spec={"replicas": 3})
+    for _ in range(2):  # the second time there is nothing to send
+        live = scene.applier.newest(STATEFUL_SETS, stale, NS, "x")
+        await scene.applier.apply(STATEFUL_SETS, body, OWNER, live)
+    newest = scene.applier.newest(STATEFUL_SETS, stale, NS, "x")
+    assert newest is not None
+    assert newest.spec.replicas == 3
+
+
 def refuse_repeated_names(scene: Scene) -> None:
     """As kube-apiserver does with the ports of a Service."""
 

@@ -22,8 +22,8 @@ from intact.kube.resources import Resource
 from intact.model.pod import RolePod
 from intact.model.pod_state import is_terminating
 from intact.model.status import Status
-from intact.operator.rbg.evicted_pods import EvictedPods
-from intact.operator.rbg.evictions import RbgEvictions
+from intact.operator.rbg.pods.evicted_pods import EvictedPods
+from intact.operator.rbg.pods.evictions import RbgEvictions
 from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import role_revision_label
 from intact.rollout.orders import WorkloadOrder

@@ -14,6 +14,8 @@ Json = dict[str, Any]
 STATEFUL_SET = ("apps/v1", "StatefulSet")
 DEPLOYMENT = ("apps/v1", "Deployment")
 LEADER_WORKER_SET = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
+NO_RESTART = "None"
+"""The restart policy of a LeaderWorkerSet that restarts only the pod that failed."""
 
 
 class WorkloadKind(View):

@@ -15,6 +15,7 @@ import msgspec
 from intact.model.rbg import (
     DEPLOYMENT,
     LEADER_WORKER_SET,
+    NO_RESTART,
     STATEFUL_SET,
     Json,
     LeaderWorkerSetTemplate,
@@ -24,7 +25,6 @@ from intact.model.rbg import (
 )
 from intact.model.role_workload import ControllerRevision
 from intact.rollout.names import REVISION
-from intact.rollout.upstream import NONE
 
 _VERSIONS = {kind: version for version, kind in (STATEFUL_SET, DEPLOYMENT, LEADER_WORKER_SET)}
 HISTORY = 10
@@ -36,8 +36,8 @@ def template_of(role: Role) -> Json:
     """What a revision keeps of a role: what its pods are, not their number or update strategy."""
     sets = role.leader_worker_set
     found: Json = {"template": role.template, "workload": role.workload.kind}
-    if role.kind == LEADER_WORKER_SET and role.restart_policy == NONE:
-        found["restartPolicy"] = NONE
+    if role.kind == LEADER_WORKER_SET and role.restart_policy == NO_RESTART:
+        found["restartPolicy"] = NO_RESTART
     if sets is not None:
         found["size"] = sets.size or 1
         found["leader"] = sets.patch_leader_template or {}
@@ -166,7 +166,7 @@ def _restored(role: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     found = role | {"template": earlier["template"]}
     found.pop("templateRef", None)
     found.pop("templatePatch", None)
-    if found.get("restartPolicy") == NONE:
+    if found.get("restartPolicy") == NO_RESTART:
         del found["restartPolicy"]
     if "restartPolicy" in earlier:
         found["restartPolicy"] = earlier["restartPolicy"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from intact.rollout.exclusive import EXCLUSIVE
+from intact.rollout.spec.exclusive import EXCLUSIVE
 from tests.support.leader_worker_sets import install_sets, remove_sets, simulated_sets
 from tests.support.namespace_under_test import NamespaceUnderTest, eventually
 from tests.support.objects import PODS

@@ -9,9 +9,9 @@ import pytest
 
 from intact.kube.reflector import Reflector
 from intact.operator.rbg import server_side_apply
-from intact.operator.rbg.evicted_pods import EvictedPods
-from intact.operator.rbg.evictions import RbgEvictions
-from intact.operator.rbg.pod_labels import PodLabels
+from intact.operator.rbg.pods.evicted_pods import EvictedPods
+from intact.operator.rbg.pods.evictions import RbgEvictions
+from intact.operator.rbg.pods.pod_labels import PodLabels
 from intact.operator.rbg.server_side_apply import Applier
 from intact.rollout import plan, statefulset
 from intact.rollout.facts import RoleFacts

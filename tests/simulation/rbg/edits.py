@@ -10,7 +10,7 @@ from intact.cli.rbg.undo import undo_in
 from intact.kube.client import PatchType
 from intact.kube.errors import ApiError, KubeError, NotFound
 from intact.model.rbg import RoleBasedGroup
-from intact.rollout.validation import validate
+from intact.rollout.spec.validation import validate
 from tests.simulation.rbg.course import (
     CHANGE_KIND,
     GROUP,

@@ -32,7 +32,7 @@ from intact.rollout.rehearsal import Rehearsal, all_old, rehearse
 from intact.rollout.replicas import replicas
 from intact.rollout.revisions import role_hashes
 from intact.rollout.rolling_update import batched, rules_of
-from intact.rollout.validation import in_words, unworkable, validate
+from intact.rollout.spec.validation import in_words, unworkable, validate
 
 Json = dict[str, Any]
 

@@ -18,7 +18,7 @@ from intact.operator.install.groups import Fate, Refused, remove_groups
 from intact.operator.install.install import CRDS
 from intact.operator.install.survey import Survey, named, own_definitions, survey, targets
 from intact.operator.names import LABELS
-from intact.operator.rbg.evictions import let_go
+from intact.operator.rbg.pods.evictions import let_go
 from intact.operator.webhook.configuration import (
     DOOR_LABEL,
     GATED_LABEL,

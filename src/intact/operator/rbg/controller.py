@@ -17,15 +17,15 @@ from intact.kube.resources import RBGS
 from intact.kube.store import Key, key_of
 from intact.model.pod_state import controller_of
 from intact.model.rbg import RoleBasedGroup
-from intact.operator.rbg.new_pods import NewPods
-from intact.operator.rbg.placement import Placement
+from intact.operator.rbg.pods.new_pods import NewPods
+from intact.operator.rbg.pods.placement import Placement
 from intact.operator.rbg.reconcile import RbgReconciler
 from intact.operator.rbg.resources import LEADER_WORKER_SETS
 from intact.operator.rbg.rollout_metrics import RolloutTimes
 from intact.operator.rbg.stores import RbgStores
 from intact.operator.rbg.validation import RbgValidation
-from intact.rollout.exclusive import EXCLUSIVE
 from intact.rollout.names import GROUP
+from intact.rollout.spec.exclusive import EXCLUSIVE
 from intact.rollout.statefulset import is_held
 
 _WORKERS = 4

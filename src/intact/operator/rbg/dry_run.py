@@ -32,7 +32,7 @@ from intact.rollout.facts import RoleFacts
 from intact.rollout.names import workload_name
 from intact.rollout.orders import WorkloadOrder
 from intact.rollout.revisions import hash_of, template_of
-from intact.rollout.role_strategy import strategy_field
+from intact.rollout.spec.role_strategy import strategy_field
 
 Json = dict[str, Any]
 

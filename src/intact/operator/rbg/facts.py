@@ -11,7 +11,7 @@ from datetime import datetime
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import BatchProgress, Coordination, RoleBasedGroup
 from intact.model.role_workload import RoleWorkload
-from intact.operator.rbg.evicted_pods import EvictedPods
+from intact.operator.rbg.pods.evicted_pods import EvictedPods
 from intact.operator.rbg.resources import WORKLOADS
 from intact.operator.rbg.server_side_apply import Applier
 from intact.operator.rbg.stores import RbgStores

@@ -34,9 +34,9 @@ from intact.rollout.names import (
     workload_name,
 )
 from intact.rollout.orders import WorkloadOrder
-from intact.rollout.role_strategy import is_paused, rolling_of
-from intact.rollout.service_ports import port_name, port_protocol
-from intact.rollout.upstream import restart_policy
+from intact.rollout.spec.role_strategy import is_paused, rolling_of
+from intact.rollout.spec.service_ports import port_name, port_protocol
+from intact.rollout.spec.upstream import restart_policy
 
 Json = dict[str, Any]
 

@@ -33,13 +33,13 @@ from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import Coordination, RoleBasedGroup, RoleProgress
 from intact.operator.rbg.apply import CONFIG_MAP, REFUSALS, Applied, RbgApply
-from intact.operator.rbg.batch_repair import BatchRepair
 from intact.operator.rbg.cleanup import RbgCleanup
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.evicted_pods import EvictedPods
-from intact.operator.rbg.evictions import RbgEvictions
 from intact.operator.rbg.facts import read_facts
-from intact.operator.rbg.pod_labels import PodLabels
+from intact.operator.rbg.pods.batch_repair import BatchRepair
+from intact.operator.rbg.pods.evicted_pods import EvictedPods
+from intact.operator.rbg.pods.evictions import RbgEvictions
+from intact.operator.rbg.pods.pod_labels import PodLabels
 from intact.operator.rbg.problems import RbgProblems
 from intact.operator.rbg.reporting import RbgReporting
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, WORKLOADS
@@ -55,8 +55,8 @@ from intact.rollout.facts import RoleFacts
 from intact.rollout.orders import RolloutStep, WorkloadOrder, own_order
 from intact.rollout.progress import refused
 from intact.rollout.rolling_update import next_step, next_step_of_change
+from intact.rollout.spec.validation import in_words, unworkable
 from intact.rollout.status import invalid, next_status, role_status
-from intact.rollout.validation import in_words, unworkable
 
 log = logging.getLogger(__name__)
 

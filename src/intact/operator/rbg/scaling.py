@@ -29,7 +29,7 @@ from intact.model.rbg import Role, RoleBasedGroup, ScalingAdapter, ScalingAdapte
 from intact.operator.rbg.objects import scaling_adapter
 from intact.operator.rbg.stores import RbgStores
 from intact.rollout.names import AGREED, selector_labels, workload_name
-from intact.rollout.validation import in_words, validate
+from intact.rollout.spec.validation import in_words, validate
 
 BOUND = "Bound"
 NOT_BOUND = "NotBound"

@@ -22,9 +22,9 @@ from intact.model.rbg import (
     Role,
     RoleBasedGroup,
 )
-from intact.rollout.exclusive import with_exclusive_topology
 from intact.rollout.names import labels, role_revision_label
 from intact.rollout.replicas import GROUP_INDEX, POD_INDEX
+from intact.rollout.spec.exclusive import with_exclusive_topology
 
 Json = dict[str, Any]
 

@@ -12,8 +12,8 @@ from intact.model.rbg import RoleBasedGroup
 from intact.operator.rbg.dry_run import DryRun
 from intact.operator.rbg.templates import patch_errors
 from intact.operator.webhook.responses import invalid
-from intact.rollout.upstream import warnings
-from intact.rollout.validation import unworkable, validate
+from intact.rollout.spec.upstream import warnings
+from intact.rollout.spec.validation import unworkable, validate
 
 _GROUP = msgspec.json.Decoder(RoleBasedGroup)
 

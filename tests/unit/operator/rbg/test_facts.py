@@ -2,8 +2,8 @@
 
 from intact.model.pod_state import is_terminating
 from intact.model.rbg import RoleBasedGroup
-from intact.operator.rbg.evicted_pods import EvictedPods
 from intact.operator.rbg.facts import RbgFacts, read_facts
+from intact.operator.rbg.pods.evicted_pods import EvictedPods
 from intact.operator.rbg.server_side_apply import Applier
 from intact.rollout.orders import Eviction
 from tests.support.rbg_objects import batches, group, kind, role

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from intact.model.rbg import RoleBasedGroup
-from intact.rollout.validation import unworkable, validate
+from intact.rollout.spec.validation import unworkable, validate
 from tests.support.rbg_cases import ACCEPTED, REFUSED, Case
 from tests.support.rbg_objects import group, role
 

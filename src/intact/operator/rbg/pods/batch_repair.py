@@ -17,9 +17,9 @@ from intact.kube.store import Key, key_of
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone
 from intact.model.rbg import DEPLOYMENT, BatchProgress, Coordination, RoleBasedGroup
-from intact.operator.rbg.domains import Domains, read_domains
 from intact.operator.rbg.events import RbgEvents
-from intact.operator.rbg.placement import batch_metadata
+from intact.operator.rbg.pods.domains import Domains, read_domains
+from intact.operator.rbg.pods.placement import batch_metadata
 from intact.rollout.batch_moves import NO_MOVES, Moves, Unit, limits_of, moves, units_of
 from intact.rollout.batch_progress import misplaced
 from intact.rollout.coordinations import AFFINITY_SCHEDULING, batching, is_of_nodes, of_type

@@ -5,7 +5,7 @@ import pytest
 
 from intact.model.pod import Pod
 from intact.model.pod_state import is_terminating
-from intact.operator.rbg.evicted_pods import EvictedPods
+from intact.operator.rbg.pods.evicted_pods import EvictedPods
 from intact.rollout.orders import Eviction
 from intact.rollout.statefulset import is_held
 from tests.unit.rollout.scene import NOW, pod

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from intact.model.rbg import RoleBasedGroup
-from intact.rollout.exclusive import (
+from intact.rollout.spec.exclusive import (
     EXCLUSIVE,
     NOT_EXCLUSIVE,
     exclusive_errors,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from intact.rollout.template_shape import shape_errors
+from intact.rollout.spec.template_shape import shape_errors
 from tests.support.rbg_objects import template
 
 

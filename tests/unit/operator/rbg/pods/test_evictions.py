@@ -10,8 +10,8 @@ from intact.kube.client import Client
 from intact.kube.errors import Unreachable
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.model.pod import Pod
-from intact.operator.rbg.evicted_pods import EvictedPods
-from intact.operator.rbg.evictions import RbgEvictions, let_go
+from intact.operator.rbg.pods.evicted_pods import EvictedPods
+from intact.operator.rbg.pods.evictions import RbgEvictions, let_go
 from intact.rollout.names import HELD, REVISION
 from intact.rollout.orders import Eviction
 from intact.sandbox import MemoryApi, Moment, Rule, wall_clock

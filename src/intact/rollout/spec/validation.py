@@ -31,14 +31,14 @@ from intact.rollout.coordinations import (
     of_type,
     type_of,
 )
-from intact.rollout.dependencies import find_cycle
-from intact.rollout.exclusive import exclusive_errors
 from intact.rollout.names import LONGEST_ROLE, LONGEST_WORKLOAD, workload_name
 from intact.rollout.ratios import GRAMMAR, is_ratio, most_unavailable, parse
-from intact.rollout.role_strategy import standstill_errors, strategy_errors, strategy_field
-from intact.rollout.service_ports import port_errors
-from intact.rollout.template_shape import shape_errors
-from intact.rollout.upstream import refusals
+from intact.rollout.spec.dependencies import find_cycle
+from intact.rollout.spec.exclusive import exclusive_errors
+from intact.rollout.spec.role_strategy import standstill_errors, strategy_errors, strategy_field
+from intact.rollout.spec.service_ports import port_errors
+from intact.rollout.spec.template_shape import shape_errors
+from intact.rollout.spec.upstream import refusals
 
 ON_FAILURE = ("Pause", "Rollback")
 

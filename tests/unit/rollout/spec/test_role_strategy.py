@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from intact.model.rbg import Role
-from intact.rollout.role_strategy import rolling_of, standstill_errors, strategy_errors
+from intact.rollout.spec.role_strategy import rolling_of, standstill_errors, strategy_errors
 from tests.support.rbg_objects import Json, kind, role
 
 

@@ -13,7 +13,7 @@ from intact.kube.errors import NotFound
 from intact.kube.resources import RBGS
 from intact.model.admission import AdmissionResponse, read_request
 from intact.model.rbg import Role, RoleBasedGroup
-from intact.operator.rbg.placement import NewPod, Placement, with_label
+from intact.operator.rbg.pods.placement import NewPod, Placement, with_label
 from intact.operator.rbg.stores import RbgStores
 from intact.operator.webhook.responses import ALLOWED, Operations, patched
 from intact.rollout.coordinations import ROLLING_UPDATE, coordination_of

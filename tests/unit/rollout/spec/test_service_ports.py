@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from intact.model.rbg import Role
-from intact.rollout.service_ports import port_errors, port_name
+from intact.rollout.spec.service_ports import port_errors, port_name
 from tests.support.rbg_objects import Json, role
 
 

@@ -1,7 +1,7 @@
 """The topology domains of nodes."""
 
 from intact.model.meta import ObjectMeta
-from intact.operator.rbg.domains import Domains, Node, NodeSpec, read_domains
+from intact.operator.rbg.pods.domains import Domains, Node, NodeSpec, read_domains
 from tests.support.objects import NODES
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.rbg.scene import grouping

@@ -11,7 +11,7 @@ from intact.kube.client import Client, PatchType
 from intact.kube.errors import ApiError, Conflict, Invalid, NotFound, TooManyRequests
 from intact.kube.resources import PODS
 from intact.model.pod import Pod
-from intact.operator.rbg.evicted_pods import EvictedPods
+from intact.operator.rbg.pods.evicted_pods import EvictedPods
 from intact.operator.rbg.refusals import gather_refusals
 from intact.rollout.names import HELD, REVISION
 from intact.rollout.orders import Eviction

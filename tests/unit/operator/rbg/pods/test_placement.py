@@ -14,7 +14,7 @@ from intact.model.rbg import (
     Role,
     RoleBasedGroup,
 )
-from intact.operator.rbg.placement import affinity_of, batch_size
+from intact.operator.rbg.pods.placement import affinity_of, batch_size
 from intact.rollout.coordinations import place_label
 from intact.rollout.names import AWAITED
 

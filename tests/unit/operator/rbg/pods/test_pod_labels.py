@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from intact.kube.client import Client
-from intact.kube.resources import PODS as POD_VIEWS
 from intact.model.pod import RolePod
 from intact.model.rbg import Role
 from intact.model.role_workload import ControllerRevision
-from intact.operator.rbg.pod_labels import PodLabels
+from intact.operator.rbg.pods.pod_labels import PodLabels
+from intact.operator.rbg.resources import ROLE_PODS
 from intact.rollout.facts import RoleFacts
 from intact.rollout.names import role_revision_label
 from intact.sandbox import MemoryApi, wall_clock
@@ -121,7 +121,7 @@ async def test_a_pod_whose_owner_is_gone_is_left_alone() -> None:
         "controller": True,
     }
     meta = {"name": "a", "ownerReferences": [reference]}
-    pod = await scene.client.create(POD_VIEWS, {"metadata": meta, **template()}, NS)
+    pod = await scene.client.create(ROLE_PODS, {"metadata": meta, **template()}, NS)
     facts = RoleFacts(msgspec.convert(role("prefill"), Role), 1, PRESENT, [pod])
     assert await scene.labels.put_right({"prefill": facts}, history) == []
     assert scene.labels.writes == 0

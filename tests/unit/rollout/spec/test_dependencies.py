@@ -1,6 +1,6 @@
 import pytest
 
-from intact.rollout.dependencies import find_cycle
+from intact.rollout.spec.dependencies import find_cycle
 
 
 @pytest.mark.parametrize(

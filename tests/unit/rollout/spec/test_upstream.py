@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from intact.model.rbg import RbgSpec, Role, RoleBasedGroup
-from intact.rollout.upstream import refusals, restart_policy, warnings
-from intact.rollout.validation import unworkable, validate
+from intact.rollout.spec.upstream import refusals, restart_policy, warnings
+from intact.rollout.spec.validation import unworkable, validate
 from tests.support.rbg_cases import Case
 from tests.support.rbg_objects import group, kind, role
 from tests.support.rbg_upstream import HONOURED, REFUSED_UPSTREAM, rollout

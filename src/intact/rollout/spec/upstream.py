@@ -15,11 +15,10 @@ for these workloads, or whose loss changes no result, is accepted with a warning
 from collections.abc import Iterator
 
 from intact.model.field_error import FieldError
-from intact.model.rbg import LEADER_WORKER_SET, STATEFUL_SET, RbgSpec, Role
+from intact.model.rbg import LEADER_WORKER_SET, NO_RESTART, STATEFUL_SET, RbgSpec, Role
 from intact.rollout.coordinations import ROLLING_UPDATE, of_type
 from intact.rollout.ratios import is_ratio, most_unavailable, parse
 
-NONE = "None"
 RECREATE_REPLICA = "RecreateRoleInstanceOnPodRestart"
 _RECREATE_ALL = "RecreateRBGOnPodRestart"
 _RECREATES = ("", "Recreate", "RecreatePod")
@@ -73,17 +72,17 @@ def _restart_policy(role: Role, path: str) -> Iterator[FieldError]:
     if policy == _RECREATE_ALL:
         message = (
             "Intact does not recreate all roles when one pod restarts: must be "
-            f"{NONE} or {RECREATE_REPLICA}"
+            f"{NO_RESTART} or {RECREATE_REPLICA}"
         )
         yield FieldError(path, policy, message)
-    elif policy not in ("", NONE, RECREATE_REPLICA):
-        yield FieldError(path, policy, f"must be {NONE} or {RECREATE_REPLICA}")
+    elif policy not in ("", NO_RESTART, RECREATE_REPLICA):
+        yield FieldError(path, policy, f"must be {NO_RESTART} or {RECREATE_REPLICA}")
 
 
 def restart_policy(role: Role) -> str:
     """Of the role's LeaderWorkerSet, in its own words."""
-    recreates = role.restart_policy != NONE or role.kind != LEADER_WORKER_SET
-    return "RecreateGroupOnPodRestart" if recreates else NONE
+    recreates = role.restart_policy != NO_RESTART or role.kind != LEADER_WORKER_SET
+    return "RecreateGroupOnPodRestart" if recreates else NO_RESTART
 
 
 def warnings(spec: RbgSpec) -> list[str]:

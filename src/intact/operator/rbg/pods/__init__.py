@@ -1,0 +1,1 @@
+"""The pods of RoleBasedGroups: new ones, where they run, their labels, evictions."""

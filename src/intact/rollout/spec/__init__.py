@@ -1,0 +1,1 @@
+"""What the spec of a RoleBasedGroup may say, and what it means."""

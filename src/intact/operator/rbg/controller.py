@@ -108,7 +108,9 @@ class RbgController:
             return
         if any(role.workload.kind == LEADER_WORKER_SETS.kind for role in new.spec.roles):
             self._sets_wanted.set()
-        if old is None or old.spec != new.spec or _settings(old) != _settings(new):
+        # Also a generation whose difference Intact does not read, such as `paused: false` instead
+        # of nothing: its status should say that it was observed.
+        if old is None or _generation(old) != _generation(new) or _settings(old) != _settings(new):
             self._mark(key_of(new))
 
     def _part_changed(self, old: Any, new: Any) -> None:
@@ -127,3 +129,7 @@ def _groups_of(obj: Any) -> set[str]:
 def _settings(group: RoleBasedGroup) -> tuple[dict[str, str], str | None]:
     """What its metadata says about what it owns."""
     return group.metadata.labels, group.metadata.annotations.get(EXCLUSIVE)
+
+
+def _generation(group: RoleBasedGroup) -> int:
+    return group.metadata.generation

@@ -8,7 +8,7 @@ from tests.support.objects import PODS
 from tests.support.rbg_objects import group, kind, role
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS
-from tests.unit.operator.rbg.scene import Scene, grouping, two_roles
+from tests.unit.operator.rbg.scene import Scene, grouping, play_all, two_roles
 
 
 def asked_for_sets(scene: Scene) -> bool:
@@ -58,3 +58,14 @@ async def test_a_change_of_a_pod_brings_its_role_based_group_back() -> None:
         assert scene.status.ready == "0/3"
         await scene.play()
         assert scene.status.ready == "2/3"
+
+
+@simulated
+async def test_a_generation_that_changes_nothing_is_observed() -> None:
+    async with grouping() as scene:
+        await scene.make(two_roles())
+        await play_all(scene)
+        before = scene.group().metadata.generation
+        await scene.change({"op": "add", "path": "/spec/paused", "value": False})
+        assert scene.group().metadata.generation > before
+        assert scene.status.observed_generation == scene.group().metadata.generation

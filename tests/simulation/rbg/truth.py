@@ -3,7 +3,7 @@
 A pod that was ready and goes is charged to Intact if Intact evicted or deleted it, or if the
 controller of its workload deleted it and only Intact has changed that workload. A charge ends when
 a pod of the role becomes ready, and never exceeds what the role lacks. So what others took, and
-pods that fail, are never charged; nor are the pods that a StatefulSet outside of any coordination
+pods that fail, are never charged; nor are the pods that a workload outside of any coordination
 updates by itself. Rules, at each charge:
 
 1. A role lacks no more pods by Intact than its rules allow. The rules are those of any spec that
@@ -207,10 +207,10 @@ class Truth:
         return by == COLLECTOR or not self._updates_itself(workload)
 
     def _updates_itself(self, workload: Workload) -> bool:
-        """Whether it is a StatefulSet that no coordination holds. It starts anew with each
-        template, whatever became of the last one."""
+        """Whether no coordination holds it. A StatefulSet starts anew with each template, whatever
+        became of the last one; a Deployment goes by what its ReplicaSets have last reported."""
         found = self._world.api.peek(WORKLOADS[workload.kind], NAMESPACE, workload.name)
-        if workload.kind != "StatefulSet" or found is None:
+        if found is None:
             return False
         return any(
             coordination_of(one.group.spec, workload.role, ROLLING_UPDATE) is None

@@ -28,9 +28,10 @@ from intact.model.amounts import parse_count
 from intact.model.pod import Pod
 from intact.model.rbg import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, Json
 from intact.rollout import deployment
+from intact.rollout.belonging import workload_of
 from intact.rollout.deployment import Orders, Pair, earlier_role
 from intact.rollout.facts import RoleFacts, WorkloadFacts
-from intact.rollout.names import other_name, workload_name
+from intact.rollout.names import other_name, role_revision_label, workload_name
 from intact.rollout.orders import Eviction, WorkloadOrder
 from intact.rollout.plan import PlannedRole, Replica, RolePlan
 from intact.rollout.ratios import most_unavailable
@@ -44,6 +45,10 @@ class Numbered:
     live: WorkloadFacts
     there: Mapping[int, RoleReplica]
     """Its replicas that stay, below its scale."""
+    going: frozenset[int] = frozenset()
+    """The numbers of replicas that are on their way out."""
+    is_known: bool = True
+    """Whether all of its replicas have been seen."""
 
     @property
     def serving(self) -> int:
@@ -131,8 +136,24 @@ def change(facts: RoleFacts, age: Mapping[str, int]) -> Change:
         facts,
         own[0] if own else None,
         sorted(old, key=lambda one: (age.get(one.live.revision, 0), one.live.name)),
-        deployment.pair(replace(facts, workloads=deployments), age),
+        deployment.pair(_of_deployments(facts, deployments), age),
     )
+
+
+def _of_deployments(facts: RoleFacts, deployments: list[WorkloadFacts]) -> RoleFacts:
+    """With these Deployments. One that is on its way from an earlier template has pods of both: they
+    all go with it."""
+    label = role_revision_label(facts.role.name)
+    old = {one.name: one.revision for one in deployments if one.revision != facts.revision}
+    pods = []
+    for pod in facts.pods:
+        kind, name = workload_of(pod) or ("", "")
+        if kind == DEPLOYMENT[1] and name in old:
+            labels = {**pod.metadata.labels, label: old[name]}
+            meta = msgspec.structs.replace(pod.metadata, labels=labels)
+            pod = msgspec.structs.replace(pod, metadata=meta)  # noqa: PLW2901
+        pods.append(pod)
+    return replace(facts, workloads=deployments, pods=pods)
 
 
 def _numbered(facts: RoleFacts, live: WorkloadFacts) -> Numbered:
@@ -144,12 +165,16 @@ def _numbered(facts: RoleFacts, live: WorkloadFacts) -> Numbered:
             for pod in pods
             if any(owner.uid == live.uid for owner in pod.metadata.owner_references)
         ]
-    there = {}
+    found = {}
     for one in replicas(facts.role, pods, facts.is_ready):
         number = _number(one.pods[0])
-        if number is not None and number < live.replicas:
-            there[number] = one
-    return Numbered(live, there)
+        if number is not None:
+            found[number] = one
+    numbers = {_number(pod) for pod in pods}
+    going = frozenset(one for one in numbers if one is not None and one not in found)
+    there = {number: one for number, one in found.items() if number < live.replicas}
+    is_known = live.made is not None and live.made <= len(found) + len(going)
+    return Numbered(live, there, going, is_known)
 
 
 def _number(pod: Pod) -> int | None:
@@ -181,8 +206,15 @@ def order(
     spare = serving - facts.desired + most_unavailable(ratio, facts.desired)
     down = _Down([], [], [], 0)
     waits: list[str] = []
+    scales = [
+        *(one.live.replicas for one in change.old),
+        *(one.replicas for one in change.pair.old),
+    ]
+    missing = keep - sum(scales)
     for one in change.old:
         stays = min(one.live.replicas, keep)
+        if missing > 0 and not change.pair.old and one is change.old[0]:
+            stays += missing  # the role should have more, and the new workload may not have them
         keep -= stays
         spare -= down.numbered(facts, one, stays, spare, templates, in_batches=in_batches)
     if change.pair.old:
@@ -228,9 +260,12 @@ class _Down:
     ) -> int:
         """Lower it to so many replicas, from the highest number. Returns how many serving replicas
         go for that."""
-        live, scale, going = old.live, old.live.replicas, 0
+        live, scale, going = old.live, max(old.live.replicas, keep), 0
         while scale > keep and scale - 1 not in old.there:
-            scale -= 1  # it has gone already, or is held
+            # One that has not been seen may serve: then the others must do without it.
+            if scale - 1 not in old.going and not (old.is_known and spare >= 0):
+                break
+            scale -= 1
         if not scale and not live.replicas:
             return 0  # nothing is left of it
         evicts = live.kind == STATEFUL_SET[1]
@@ -248,7 +283,8 @@ class _Down:
         if not evicts:
             scale -= evicted
         role = earlier_role(facts.role, live, templates)
-        role = msgspec.structs.replace(role, update_strategy=None)  # it is of the other kind
+        # These are of the other kind.
+        role = msgspec.structs.replace(role, update_strategy=None, rollout_strategy=None)
         self.workloads.append(
             WorkloadOrder(
                 live.name,

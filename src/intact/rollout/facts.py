@@ -34,6 +34,9 @@ class WorkloadFacts:
     """Of a Deployment that cannot create pods: how many it has, as its own controllers count. None
     if it can."""
     kind: str = STATEFUL_SET[1]
+    made: int | None = None
+    """Replicas that there are, as its own controller counts; None if it has not seen the present
+    spec."""
     failure: str = ""
     """Why it cannot create pods, in the words of its controller."""
 
@@ -56,6 +59,7 @@ def workload_facts(
         evicted=evicted,
         short=status.short,
         kind=kind,
+        made=status.replicas if observed else None,
         failure=status.failure,
     )
 

@@ -23,7 +23,6 @@ from intact.model.rbg import (
     Coordination,
     RoleBasedGroup,
     RoleProgress,
-    RoleRollingUpdate,
 )
 from intact.model.role_workload import ControllerRevision
 from intact.rollout import change_of_kind, deployment, leaderworkerset, statefulset
@@ -43,6 +42,7 @@ from intact.rollout.ratios import ceil, parse
 from intact.rollout.replicas import number_in_name
 from intact.rollout.revision_labels import labels_of, relabelled
 from intact.rollout.revisions import ages, completed, templates
+from intact.rollout.spec.role_strategy import is_paused, rolling_of
 from intact.rollout.unready import unready
 
 _View = statefulset.Ordinals | leaderworkerset.Places | deployment.Pair | change_of_kind.Change
@@ -173,8 +173,7 @@ def next_step_of_change(
 
 
 def _own_rules(facts: RoleFacts) -> Rules:
-    strategy = facts.role.update_strategy
-    given = (strategy.rolling_update if strategy else None) or RoleRollingUpdate()
+    given = rolling_of(facts.role)
 
     def share(amount: IntOrPercent | None) -> Fraction | None:
         if amount is None or check_amount(amount) is not None:
@@ -184,6 +183,7 @@ def _own_rules(facts: RoleFacts) -> Rules:
     return Rules(
         max_unavailable=share(given.max_unavailable),
         partition=min(Fraction(1), share(given.partition) or Fraction(0)),
+        paused=is_paused(facts.role),
     )
 
 

@@ -52,7 +52,10 @@ class World:
     """Ordinals that never become ready."""
 
     def facts(self) -> RoleFacts:
-        found = list(self.live.values())
+        found = [
+            replace(one, made=None if one.kind == "Deployment" else len(self.of(one.kind)))
+            for one in self.live.values()
+        ]
         return RoleFacts(
             role=role(self.kind),
             desired=SIZE,

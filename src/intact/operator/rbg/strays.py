@@ -9,18 +9,14 @@ from collections.abc import Iterator
 from intact.kube.client import Client
 from intact.kube.errors import NotFound
 from intact.kube.resources import Resource
-from intact.model.pod import Pod
-from intact.model.pod_state import controller_of, controller_uid, is_gone, is_terminating
+from intact.model.pod_state import controller_uid, is_gone, is_terminating
 from intact.model.rbg import RoleBasedGroup
 from intact.model.role_workload import RoleWorkload
 from intact.operator.rbg import objects
-from intact.operator.rbg.resources import DEPLOYMENTS, LEADER_WORKER_SETS, STATEFUL_SETS, WORKLOADS
+from intact.operator.rbg.resources import WORKLOADS
 from intact.operator.rbg.server_side_apply import Applier
 from intact.operator.rbg.stores import RbgStores
-from intact.rollout.belonging import role_of
-from intact.rollout.replicas import GROUP_INDEX
-
-_TEMPLATE_HASH = "pod-template-hash"
+from intact.rollout.belonging import role_of, workload_of
 
 
 class RbgStrays:
@@ -52,7 +48,7 @@ class RbgStrays:
             for one in self._stores.owned(reflector, group)
         }
         for pod in self._stores.pods_in((meta.namespace, meta.name)):
-            workload = None if is_gone(pod) else _workload_of(pod)
+            workload = None if is_gone(pod) else workload_of(pod)
             if workload is None or workload in known:
                 continue
             kind, name = workload
@@ -68,18 +64,3 @@ class RbgStrays:
         body = {"metadata": {"uid": live.metadata.uid, "labels": objects.role_labels(group, role)}}
         await self._client.patch(resource, body, live.metadata.name, meta.namespace)
         self.writes += 1
-
-
-def _workload_of(pod: Pod) -> tuple[str, str] | None:
-    """Kind and name of the workload of a pod, as far as its controller tells."""
-    owner, labels = controller_of(pod), pod.metadata.labels
-    if owner is None:
-        return None
-    if owner.kind == "ReplicaSet":
-        suffix = f"-{labels.get(_TEMPLATE_HASH, '')}"
-        return (DEPLOYMENTS.kind, owner.name.removesuffix(suffix)) if len(suffix) > 1 else None
-    if owner.kind == STATEFUL_SETS.kind and GROUP_INDEX in labels:
-        return None  # of a LeaderWorkerSet, which owns this StatefulSet
-    if owner.kind in (STATEFUL_SETS.kind, LEADER_WORKER_SETS.kind):
-        return owner.kind, owner.name
-    return None

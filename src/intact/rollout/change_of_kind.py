@@ -25,7 +25,8 @@ from fractions import Fraction
 import msgspec
 
 from intact.model.amounts import parse_count
-from intact.model.pod import Pod
+from intact.model.pod import Pod, RolePod
+from intact.model.pod_state import is_gone, is_ready
 from intact.model.rbg import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, Json
 from intact.rollout import deployment
 from intact.rollout.belonging import workload_of
@@ -73,13 +74,16 @@ class Change:
 
     @property
     def kept(self) -> int:
-        """Replicas of the new workload with an earlier template: they have the lowest numbers."""
+        """Replicas of the new workload with an earlier template, which stay for now: those with the
+        lowest numbers. Above the last one that serves, none has to stay."""
         if self.new is None:
             return 0
         if self.new.live.revision != self.facts.revision:
             return self.new.live.replicas
         before = [
-            number for number, one in self.new.there.items() if one.revision != self.facts.revision
+            number
+            for number, one in self.new.there.items()
+            if one.revision != self.facts.revision and one.ready
         ]
         return max(before, default=-1) + 1
 
@@ -141,19 +145,35 @@ def change(facts: RoleFacts, age: Mapping[str, int]) -> Change:
 
 
 def _of_deployments(facts: RoleFacts, deployments: list[WorkloadFacts]) -> RoleFacts:
-    """With these Deployments. One that is on its way from an earlier template has pods of both: they
-    all go with it."""
+    """With these Deployments. One that is on its way from an earlier template has pods of both, and
+    all of them go with it. Those that it has above its scale and that are not ready may stay so for
+    good: they do not count."""
     label = role_revision_label(facts.role.name)
     old = {one.name: one.revision for one in deployments if one.revision != facts.revision}
+    of: dict[str, list[RolePod]] = {name: [] for name in old}
     pods = []
     for pod in facts.pods:
         kind, name = workload_of(pod) or ("", "")
-        if kind == DEPLOYMENT[1] and name in old:
-            labels = {**pod.metadata.labels, label: old[name]}
-            meta = msgspec.structs.replace(pod.metadata, labels=labels)
-            pod = msgspec.structs.replace(pod, metadata=meta)  # noqa: PLW2901
-        pods.append(pod)
-    return replace(facts, workloads=deployments, pods=pods)
+        if kind != DEPLOYMENT[1] or name not in old or is_gone(pod):
+            pods.append(pod)
+        else:
+            of[name].append(pod)
+    workloads = []
+    for one in deployments:
+        found = of.get(one.name, [])
+        updating = len({pod.metadata.labels.get(label) for pod in found}) > 1
+        found.sort(key=is_ready, reverse=True)
+        while updating and len(found) > one.replicas > 0 and not is_ready(found[-1]):
+            found.pop()
+        pods += [_with_label(pod, label, one.revision) for pod in found]
+        workloads.append(replace(one, updating=updating))
+    return replace(facts, workloads=workloads, pods=pods)
+
+
+def _with_label(pod: RolePod, key: str, value: str) -> RolePod:
+    labels = {**pod.metadata.labels, key: value}
+    meta = msgspec.structs.replace(pod.metadata, labels=labels)
+    return msgspec.structs.replace(pod, metadata=meta)
 
 
 def _numbered(facts: RoleFacts, live: WorkloadFacts) -> Numbered:
@@ -206,11 +226,8 @@ def order(
     spare = serving - facts.desired + most_unavailable(ratio, facts.desired)
     down = _Down([], [], [], 0)
     waits: list[str] = []
-    scales = [
-        *(one.live.replicas for one in change.old),
-        *(one.replicas for one in change.pair.old),
-    ]
-    missing = keep - sum(scales)
+    missing = keep - sum(one.live.replicas for one in change.old)
+    missing -= sum(one.replicas for one in change.pair.old)
     for one in change.old:
         stays = min(one.live.replicas, keep)
         if missing > 0 and not change.pair.old and one is change.old[0]:
@@ -274,9 +291,10 @@ class _Down:
             one = old.there.get(number)
             if one is None:
                 break
-            if one.ready and spare - going <= 0:
+            serves = all(map(is_ready, one.pods))  # for however short a time
+            if serves and spare - going <= 0:
                 break
-            going += one.ready
+            going += serves
             evicted += 1
             if evicts:
                 self.evict.append(Eviction(one.pods[0], facts.role.name))
@@ -291,7 +309,8 @@ class _Down:
                 role,
                 live.revision,
                 scale,
-                partition=live.partition,
+                # An update of its own that is under way stops here: one of the two takes pods.
+                partition=max(facts.desired, live.replicas),
                 max_unavailable=None if evicts else 1,
             )
         )

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from intact.model.pod import Pod
-from intact.model.pod_state import is_gone
+from intact.model.pod_state import is_gone, is_ready
 from intact.model.rbg import Json, Role
 from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import role_revision_label, workload_name
@@ -73,6 +73,14 @@ class Pair:
         """Its ready pods that stay: those above its scale go."""
         ready = sum(map(self.facts.is_ready, self.pods(old)))
         return min(ready, max(0, old.replicas - len(old.evicted)))
+
+    def loss(self, old: WorkloadFacts) -> int:
+        """How many serving pods may go too many when it is lowered by its evicted pods: during an
+        update of its own, its ReplicaSets shrink together, whichever has the broken pods."""
+        if not old.updating or not old.evicted:
+            return 0
+        ready = sum(map(self.facts.is_ready, self.pods(old)))
+        return max(0, self.serving(old) - (ready - len(old.evicted)))
 
     def spare(self, ratio: Fraction | None) -> int:
         """How many serving pods may go now, whichever pods the ReplicaSets choose to delete."""
@@ -216,18 +224,23 @@ def lower(
         if at_least == 0 and deployment.replicas == 0 and not pods:
             continue
         scale = max(at_least, min(deployment.replicas - len(deployment.evicted), len(pods)))
-        if pair.must_wait(deployment, scale):
+        loss = pair.loss(deployment)
+        if pair.must_wait(deployment, scale) or (loss and loss > spare):
             scale = deployment.replicas
             found.waits.append(_waiting(pair, deployment))
         elif deployment.evicted:
+            spare -= loss
             found.settled.append(deployment.uid)
         elif len(pods) == scale and deployment.short is None:
-            going = _going(pair, pods[: max(0, scale - at_least)], spare)
-            spare -= sum(map(facts.is_ready, going))
+            going = _going(pods[: max(0, scale - at_least)], spare)
+            spare -= sum(map(is_ready, going))
             found.evict.extend(Eviction(pod, facts.role.name, deployment.uid) for pod in going)
         found.workloads.append(_of_old(pair, deployment, scale, templates))
         # A pod gets its batch when it is created, so one must have left before.
-        found = replace(found, taken=found.taken + (max(scale, len(pods)) if in_batches else scale))
+        taken = max(scale, len(pods)) if in_batches else scale
+        if deployment.updating and not in_batches:
+            taken = min(scale, pair.serving(deployment))  # what never gets ready leaves its room
+        found = replace(found, taken=found.taken + taken)
     return found
 
 
@@ -262,12 +275,12 @@ def earlier_role(role: Role, workload: WorkloadFacts, templates: Mapping[str, Js
     return role_with(role, earlier)
 
 
-def _going(pair: Pair, pods: Sequence[Pod], spare: int) -> list[Pod]:
+def _going(pods: Sequence[Pod], spare: int) -> list[Pod]:
     """Of these pods, first to last, as many as may go: one that does not serve costs nothing."""
     found = []
     for pod in pods:
-        spare -= pair.facts.is_ready(pod)
-        if spare < 0 and pair.facts.is_ready(pod):
+        spare -= is_ready(pod)  # for however short a time
+        if spare < 0 and is_ready(pod):
             break
         found.append(pod)
     return found

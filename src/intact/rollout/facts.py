@@ -34,6 +34,8 @@ class WorkloadFacts:
     """Of a Deployment that cannot create pods: how many it has, as its own controllers count. None
     if it can."""
     kind: str = STATEFUL_SET[1]
+    updating: bool = False
+    """Of a Deployment: whether it is on its way from one template to another by itself."""
     made: int | None = None
     """Replicas that there are, as its own controller counts; None if it has not seen the present
     spec."""

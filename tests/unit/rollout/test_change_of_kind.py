@@ -3,6 +3,7 @@ in the end nothing but the new kind."""
 
 import itertools
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 
 import msgspec
@@ -265,3 +266,106 @@ def test_a_broken_replica_of_a_low_ordinal_holds_up_nothing() -> None:
     world.stuck = frozenset({0})
     world.kind = "Deployment"
     assert move(world) >= SIZE - 1
+
+
+def test_what_was_not_seen_yet_is_not_passed_while_too_few_serve() -> None:
+    """Pods of a scale-up that the store does not have yet may be ready: nothing is lowered past
+    them, unless the others hold the limit without them."""
+    world = World("StatefulSet")
+    world.start("StatefulSet")
+    world.kind = "Deployment"
+    for name in ("statefulset-2", "statefulset-3"):
+        del world.pods[name]
+    unseen = replace(world.live["StatefulSet"], made=SIZE)
+    facts = replace(world.facts(), others=[unseen])
+    view = change(facts, {})
+    planned = plan([view.role(None)], Rules()).roles["web"]
+    [_, old] = order("llm", view, planned, None, TEMPLATES).workloads
+    assert old.replicas == SIZE
+    known = replace(facts, others=[replace(unseen, made=2)])
+    roomy = Rules(max_unavailable=Fraction(1, 2))
+    view = change(known, {})
+    planned = plan([view.role(roomy.max_unavailable)], roomy).roles["web"]
+    [_, old] = order("llm", view, planned, roomy.max_unavailable, TEMPLATES).workloads
+    assert old.replicas == 2, "these are gone, and the two that are left are enough"
+
+
+def test_a_partition_of_everything_lets_the_old_workload_grow() -> None:
+    world = World("StatefulSet", Rules(partition=Fraction(1)))
+    world.start("StatefulSet")
+    world.live["StatefulSet"] = replace(world.live["StatefulSet"], replicas=2)
+    world.kind = "Deployment"
+    for _ in range(6):
+        world.ordered()
+        world.run()
+    assert {kind: one.replicas for kind, one in world.live.items()} == {
+        "StatefulSet": SIZE,
+        "Deployment": 0,
+    }
+
+
+def test_an_update_of_the_old_workload_stops() -> None:
+    world = World("StatefulSet")
+    world.start("StatefulSet")
+    world.kind = "Deployment"
+    [_, old] = world.ordered().workloads
+    assert old.partition == SIZE
+
+
+def test_a_pod_that_is_ready_for_a_moment_costs_as_much_as_any_other() -> None:
+    world = World("StatefulSet")
+    world.start("StatefulSet")
+    world.kind = "Deployment"
+    held = msgspec.structs.replace(role("Deployment"), min_ready_seconds=60)
+    facts = replace(world.facts(), role=held, now=datetime(2026, 1, 1, tzinfo=UTC))
+    recent = "2025-12-31T23:59:50Z"
+    condition = RolePodCondition(type="Ready", status="True", last_transition_time=recent)
+    status = RolePodStatus(phase="Running", conditions=[condition])
+    pods = [msgspec.structs.replace(pod, status=status) for pod in facts.pods]
+    facts = replace(facts, pods=pods)
+    view = change(facts, {})
+    planned = plan([view.role(None)], Rules()).roles["web"]
+    assert not order("llm", view, planned, None, TEMPLATES).evict
+
+
+class TestDeploymentsInTheMiddleOfAnUpdate:
+    """Three pods of the earlier template serve; one of the present one never will."""
+
+    def facts(self, **more: object) -> RoleFacts:
+        world = World("Deployment")
+        world.start("Deployment")
+        world.kind = "StatefulSet"
+        pods = list(world.pods.values())
+        label = role_revision_label("web")
+        made = []
+        for number, pod in enumerate(pods):
+            broken = number == 0
+            labels = {label: REVISION["Deployment"] if broken else "earlier"}
+            labels["pod-template-hash"] = "new" if broken else "old"
+            [owner] = pod.metadata.owner_references
+            name = f"llm-web-{labels['pod-template-hash']}"
+            owner = msgspec.structs.replace(owner, kind="ReplicaSet", name=name)
+            meta = msgspec.structs.replace(pod.metadata, labels=labels, owner_references=[owner])
+            made.append(RolePod(metadata=meta, status=_status(ready=not broken)))
+        return replace(world.facts(), pods=made, **more)  # type: ignore[arg-type]
+
+    def test_all_its_pods_are_its_own(self) -> None:
+        view = change(self.facts(), {})
+        [old] = view.pair.old
+        assert (old.updating, len(view.pair.pods(old)), view.serving_old) == (True, SIZE, 3)
+
+    def test_a_broken_pod_leaves_its_room(self) -> None:
+        view = change(self.facts(), {})
+        planned = plan([view.role(None)], Rules()).roles["web"]
+        made = order("llm", view, planned, None, TEMPLATES)
+        [new, old] = made.workloads
+        assert (new.replicas, old.replicas) == (1, SIZE)
+
+    def test_it_is_not_lowered_where_a_serving_pod_might_go_too_many(self) -> None:
+        facts = self.facts()
+        [old] = facts.others
+        gone = replace(old, evicted=frozenset({"gone"}))
+        view = change(replace(facts, others=[gone]), {})
+        planned = plan([view.role(None)], Rules()).roles["web"]
+        [_, after] = order("llm", view, planned, None, TEMPLATES).workloads
+        assert after.replicas == SIZE

@@ -5,6 +5,7 @@ A watch tells, event by event, what was updated and available at each moment.
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 
@@ -220,18 +221,32 @@ async def test_a_rollout_can_be_paused_scaled_and_replaced_by_another(
         assert revision(pods[0], name) not in old[name]
 
 
-async def test_a_rollout_keeps_its_bounds_when_the_leader_dies(
-    ns: NamespaceUnderTest, intact_cluster: ClusterWithIntact
+KILLS = 3
+
+
+@pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
+async def test_a_rollout_keeps_its_bounds_whenever_the_leader_dies(
+    ns: NamespaceUnderTest, intact_cluster: ClusterWithIntact, workload: str
 ) -> None:
-    await ns.create(GROUPS, pair(20, 10))
+    """Killed in the middle of a rollout, again and again: each leader goes on where the last one
+    stopped."""
+    sizes = {"prefill": 20, "decode": 10}
+    await ns.create(GROUPS, pair(20, 10, kinds=kind(workload)))
     await group_settled(ns)
-    old = await revisions(ns)
-    async with ns.watched() as watched:
-        await change(ns, update("engine:2"))
-        await group_until(ns, "llm", lambda one: _updated(one, "prefill") >= 4, "the middle")
-        await asyncio.to_thread(intact_cluster.leader().kill)
-        await group_settled(ns)
-    check_bounds(course(watched, {"prefill": 20, "decode": 10}, old), skew=10, unavailable=10)
+    kills, number = 0, 1
+    while kills < KILLS:
+        number += 1
+        old = await revisions(ns)
+        async with ns.watched() as watched:
+            await change(ns, update(f"engine:{number}"))
+            for step in (3, 8, 13):
+                await group_until(ns, "llm", partial(_has_updated, step), "the middle")
+                if kills < KILLS:
+                    await asyncio.to_thread(intact_cluster.leader().kill)
+                    kills += 1
+                    intact_cluster.restore()  # only the main thread may start processes
+            await group_until(ns, "llm", completed, "the rollout to be completed")
+        check_bounds(course(watched, sizes, old), skew=10, unavailable=10)
 
 
 async def test_a_deployment_and_a_stateful_set_are_rolled_out_in_step(
@@ -263,6 +278,12 @@ async def test_a_rollout_goes_on_while_a_dependency_is_not_ready(ns: NamespaceUn
     await ns.until("prefill-0 to be unready", lambda pods: not is_available(pods["llm-prefill-0"]))
     await change(ns, update("engine:2"))
     await group_settled(ns)
+
+
+def _has_updated(number: int, found: RoleBasedGroup) -> bool:
+    """Of prefill, by a status of the present templates."""
+    is_seen = found.status.observed_generation == found.metadata.generation
+    return is_seen and _updated(found, "prefill") >= number
 
 
 def _updated(found: RoleBasedGroup, name: str) -> int:

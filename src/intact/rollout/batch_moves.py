@@ -466,7 +466,7 @@ class _Plan:
         return False
 
     def _free_domain(self) -> str | None:
-        """For a batch without a home: a domain that is nobody's home, the emptiest one."""
+        """For a batch without a home: the emptiest domain that is no batch's home."""
         if not self._exclusive:
             return None
         taken = set(self._homes.values())

@@ -1,8 +1,8 @@
 """Which role a workload belongs to, which of its revisions it has, and which pods.
 
-Anyone may overwrite a label. So both are read off what nobody overwrites by mistake: the selector,
-which the API server never changes, and the template, whose labels the pods get. A LeaderWorkerSet
-has no selector: its name tells its role.
+Any client may overwrite a label. So the role is read off the selector, which the API server never
+changes, and the revision off the template, whose labels the pods get. A LeaderWorkerSet has no
+selector: its name tells its role.
 """
 
 import re

@@ -1,10 +1,11 @@
-"""The role of a workload, and its revision, by what nobody overwrites by mistake."""
+"""The role of a workload, its revision, and the workload of a pod."""
 
 import msgspec
 import pytest
 
+from intact.model.pod import Pod
 from intact.model.role_workload import RoleWorkload
-from intact.rollout.belonging import revision_of_role, role_of
+from intact.rollout.belonging import revision_of_role, role_of, workload_of
 from intact.rollout.names import ROLE, role_revision_label
 from tests.support.objects import Json
 
@@ -44,3 +45,28 @@ def test_the_revision_is_that_of_the_template() -> None:
     )
     assert revision_of_role(workload(), "web") == "evil"
     assert revision_of_role(workload(label=""), "web") == ""
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "expected"),
+    [
+        (("ReplicaSet", "llm-web-abc"), {"pod-template-hash": "abc"}, ("Deployment", "llm-web")),
+        (("ReplicaSet", "llm-web-abc"), {}, None),
+        (("StatefulSet", "llm-web"), {}, ("StatefulSet", "llm-web")),
+        (("StatefulSet", "llm-web"), {"leaderworkerset.sigs.k8s.io/group-index": "0"}, None),
+        (("LeaderWorkerSet", "llm-web"), {}, ("LeaderWorkerSet", "llm-web")),
+        (("Job", "x"), {}, None),
+        (None, {}, None),
+    ],
+)
+def test_the_workload_of_a_pod_is_that_of_its_controller(
+    owner: tuple[str, str] | None, labels: dict[str, str], expected: tuple[str, str] | None
+) -> None:
+    references = []
+    if owner is not None:
+        kind, name = owner
+        references = [
+            {"apiVersion": "v1", "kind": kind, "name": name, "uid": "u", "controller": True}
+        ]
+    meta = {"name": "p", "namespace": "ns", "labels": labels, "ownerReferences": references}
+    assert workload_of(msgspec.convert({"metadata": meta}, Pod)) == expected

@@ -1,7 +1,7 @@
 """Rules of the controller of RoleBasedGroups, each broken on purpose: the simulation must notice
 every one.
 
-Not among them is that a new leader lists afresh: eight courses without that rule broke no other one.
+Not among them is that a new leader lists afresh: eight courses without that rule broke none.
 """
 
 from collections.abc import Callable

@@ -43,14 +43,13 @@ SIZES = {"prefill": 4, "decode": 4}
 KINDS = {"StatefulSet": STATEFUL_SETS, "Deployment": DEPLOYMENTS, "LeaderWorkerSet": SETS}
 
 
-@pytest.mark.parametrize("coordinated", [True, False])
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first", "second", "coordinated"),
     [
-        ("StatefulSet", "Deployment"),
-        ("Deployment", "StatefulSet"),
-        ("StatefulSet", "LeaderWorkerSet"),
-        ("LeaderWorkerSet", "Deployment"),
+        ("StatefulSet", "Deployment", True),
+        ("StatefulSet", "Deployment", False),
+        ("StatefulSet", "LeaderWorkerSet", True),
+        ("LeaderWorkerSet", "Deployment", False),
     ],
 )
 async def test_a_role_changes_its_kind_within_its_limits_and_back(

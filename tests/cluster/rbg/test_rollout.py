@@ -221,7 +221,7 @@ async def test_a_rollout_can_be_paused_scaled_and_replaced_by_another(
         assert revision(pods[0], name) not in old[name]
 
 
-KILLS = 3
+KILLS = 2
 
 
 @pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])

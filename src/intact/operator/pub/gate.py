@@ -44,7 +44,7 @@ from intact.operator.pub.status import settings_now
 from intact.operator.watch.owners import Chain, Unwanted, Workloads
 from intact.operator.webhook import probe
 from intact.operator.webhook.denials import Denial, Denials
-from intact.operator.webhook.responses import ALLOWED, PROBED, denied
+from intact.operator.webhook.responses import ALLOWED, PROBED, denied, not_found
 
 _LONG = 1.0
 """Seconds. After a decision that took longer, the gate looks whether the pod is still the same."""
@@ -147,7 +147,8 @@ class Gate:
         pod = await self._confirmation.named(request.namespace, name)
         if pod is None or pod.metadata.uid != uid:
             _expect_no_conflict(eviction, pod)
-            return ALLOWED
+            # Allowed, a pod that comes under this name in the next moment would be a conflict.
+            return not_found(PODS, name) if _is_pinned(eviction) else ALLOWED
         dry_run = request.dry_run or eviction.is_dry_run
         answer = await self._answer(
             Asked(Operation.EVICT, pod, dry_run, request.user_info.username)
@@ -332,8 +333,13 @@ def _protects(settings: PubSettings, asked: Asked) -> bool:
 def _expect_no_conflict(eviction: Eviction, present: Pod | None) -> None:
     """The API server finds another UID, or no pod at all, and says so. An evictor that has named no
     UID does not expect a conflict: kubectl drain would give up."""
-    if present is not None and PINNED in (eviction.metadata.annotations or ()):
+    if present is not None and _is_pinned(eviction):
         raise _Later(f"The pod {present.metadata.name} has been replaced meanwhile; try again.")
+
+
+def _is_pinned(eviction: Eviction) -> bool:
+    """Whether its UID is not the evictor's own."""
+    return PINNED in (eviction.metadata.annotations or ())
 
 
 def _monotonic() -> float:

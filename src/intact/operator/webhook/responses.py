@@ -36,6 +36,18 @@ def denied(message: str, cause: str = DISRUPTION_BUDGET) -> AdmissionResponse:
 PROBED = denied(probe.MESSAGE, probe.CAUSE)
 
 
+def not_found(resource: Resource[Any], name: str) -> AdmissionResponse:
+    """As the API server says that there is no such object."""
+    status = Status(
+        status="Failure",
+        code=404,
+        reason="NotFound",
+        message=f'{resource.plural} "{name}" not found',
+        details=StatusDetails(name=name, group=resource.group, kind=resource.plural),
+    )
+    return AdmissionResponse(allowed=False, status=status)
+
+
 def patched(operations: Operations) -> AdmissionResponse:
     patch = base64.b64encode(msgspec.json.encode(operations)).decode()
     return AdmissionResponse(allowed=True, patch=patch, patch_type="JSONPatch")

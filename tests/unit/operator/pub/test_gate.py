@@ -917,6 +917,27 @@ class TestSlowEvictions:
             answer = await scene.api.send(Request("POST", path, {}, msgspec.json.encode(body)))
             assert answer.status == code
 
+    @pytest.mark.parametrize(("annotations", "allowed"), [({PINNED: "true"}, False), ({}, True)])
+    @simulated
+    async def test_a_pod_that_does_not_exist_is_not_found_by_the_gate_itself(
+        self, annotations: dict[str, str], allowed: bool
+    ) -> None:
+        """Allowed, one that comes in the next moment would be a conflict for an evictor that has
+        named no UID."""
+        async with running() as scene:
+            await three(scene)
+            eviction = {
+                "metadata": {"name": "gone", "annotations": annotations},
+                "deleteOptions": {"preconditions": {"uid": "another"}},
+            }
+            request = {"uid": "u", "operation": "CREATE", "namespace": NS, "name": "gone"}
+            answer = await scene.review(request | {"subResource": "eviction", "object": eviction})
+            assert answer["allowed"] == allowed
+            if not allowed:
+                status = answer["status"]
+                assert (status["code"], status["reason"]) == (404, "NotFound")
+                assert status["message"] == 'pods "gone" not found'
+
     @simulated
     async def test_an_eviction_that_lost_its_uid_is_denied(self) -> None:
         async with running() as scene:

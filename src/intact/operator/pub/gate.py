@@ -46,7 +46,7 @@ from intact.operator.webhook import probe
 from intact.operator.webhook.denials import Denial, Denials
 from intact.operator.webhook.responses import ALLOWED, PROBED, denied, not_found
 
-_LONG = 1.0
+_LONG = 0.1
 """Seconds. After a decision that took longer, the gate looks whether the pod is still the same."""
 NATIVE_REFUSAL = "PodDisruptionBudget"
 """The reason of a denial that a PodDisruptionBudget would give."""

@@ -54,6 +54,15 @@ async def test_a_role_of_another_kind_leaves_nothing_of_the_first() -> None:
     async with grouping() as scene:
         await scene.make(two_roles())
         await scene.change(replaced("/spec/roles/0/workload", kind("Deployment")["workload"]))
+        await scene.play(DEPLOYMENTS)
+        for _ in range(3):
+            for live in scene._all(STATEFUL_SETS):
+                seen = {"observedGeneration": live["metadata"]["generation"], "replicas": 0}
+                name = live["metadata"]["name"]
+                await scene.client.patch(
+                    STATEFUL_SETS, {"status": seen}, name, NS, subresource="status"
+                )
+            await scene.settle()
         assert scene.names(STATEFUL_SETS) == []
         assert scene.names(DEPLOYMENTS) == ["llm-prefill", "llm-router"]
         assert scene.names(SERVICES) == ["s-llm-prefill", "s-llm-router"]

@@ -17,7 +17,7 @@ test: $(VENV)/ready
 # The rest, on a Kubernetes that is built first, once.
 test-kubernetes: $(VENV)/ready
 	$(VENV)/bin/python -m devcluster build
-	$(VENV)/bin/pytest -m kubernetes $(ARGS)
+	$(VENV)/bin/pytest -n 2 --dist loadfile -m kubernetes $(ARGS)
 
 SEEDS := 20000
 soak: $(VENV)/ready

@@ -193,7 +193,8 @@ async def test_commands_retry_while_others_write(ns: NamespaceUnderTest) -> None
 
 
 async def test_a_wrong_namespace_and_a_wrong_name_are_named(ns: NamespaceUnderTest) -> None:
-    await ns.create(GROUPS, trio())
+    name = "known-here-only"
+    await ns.create(GROUPS, group(name, role("decode", 1)))
     for command in NAMED:
         [line] = (await said_by(ns, command, "nope", code=1)).splitlines()
         assert line == f'Error: there is no RoleBasedGroup "nope" in namespace "{ns.name}"'
@@ -203,7 +204,7 @@ async def test_a_wrong_namespace_and_a_wrong_name_are_named(ns: NamespaceUnderTe
     for given in (*(("rbg", each, "llm") for each in NAMED), ("rbg", "status")):
         code, said = await run(*given, *options, "nowhere")
         assert (code, said) == (1, 'Error: namespace "nowhere" does not exist\n')
-    code, said = await run("rbg", "status", "llm", *options, "default")
+    code, said = await run("rbg", "status", name, *options, "default")
     assert code == 1
     assert f'in namespace "default"; there is one in {ns.name} (-n)' in said
 

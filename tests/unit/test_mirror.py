@@ -14,7 +14,7 @@ VIEWS = "views without logic: model/test_views.py holds for every view"
 WITHOUT_TESTS = {
     "cli/__main__.py": "one call; the demo on a real Kubernetes makes it",
     "kube/transport.py": "requests and answers as data; the two transports are tested",
-    "model/namespace.py": VIEWS,
+    "model/places.py": VIEWS,
     "model/secret.py": VIEWS,
     "operator/errors.py": "one exception",
     "sandbox/controllers/resources.py": "constants",

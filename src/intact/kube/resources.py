@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from intact.model.event import Event
 from intact.model.lease import Lease
-from intact.model.namespace import Namespace
 from intact.model.pdb import PodDisruptionBudget
+from intact.model.places import Namespace
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget, salvage
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter

@@ -1,5 +1,7 @@
 """Pod."""
 
+from typing import Any
+
 import msgspec
 
 from intact.model.base import View
@@ -164,3 +166,30 @@ class RolePod(Pod):
     it."""
 
     status: RolePodStatus = RolePodStatus()
+
+
+class DetailedAnnotations(PodAnnotations):
+    mirror: str | None = msgspec.field(default=None, name="kubernetes.io/config.mirror")
+    """Set by the kubelet on the mirror of a static pod."""
+
+
+class DetailedMeta(PodMeta):
+    annotations: DetailedAnnotations = DetailedAnnotations()
+    deletion_grace_period_seconds: int | None = None
+
+
+class Volume(View):
+    name: str = ""
+    empty_dir: dict[str, Any] | None = None
+
+
+class DetailedSpec(PodSpec):
+    volumes: list[Volume] = []
+    termination_grace_period_seconds: int | None = None
+
+
+class DetailedPod(RolePod):
+    """A pod as people's commands see it: with what a drain must know."""
+
+    metadata: DetailedMeta
+    spec: DetailedSpec = DetailedSpec()

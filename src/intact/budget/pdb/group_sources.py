@@ -75,12 +75,17 @@ class Definition(NamedTuple):
     """The name of what the group is a part of; empty if it is a part of nothing."""
 
 
-class Definitions(Protocol):
-    """Of one namespace."""
+class GroupDefinitions(Protocol):
+    """The objects that define the groups of one namespace."""
 
     def pod_group(self, name: str) -> PodGroup | None: ...
     def workload(self, name: str) -> GangWorkload | None: ...
     def leader_worker_set(self, name: str) -> LeaderWorkerSet | None: ...
+
+
+class Definitions(GroupDefinitions, Protocol):
+    """With what tells how many groups there should be."""
+
     def pod_groups_of(self, workload: str, template: str) -> list[str]:
         """The PodGroups of a template, without those that are being deleted."""
 
@@ -123,7 +128,7 @@ def reference_of(pod: Pod, settings: GroupSettings) -> Reference | None:
 
 
 def define(
-    reference: Reference, settings: GroupSettings, definitions: Definitions
+    reference: Reference, settings: GroupSettings, definitions: GroupDefinitions
 ) -> Definition | None:
     """None if it is unknown how many pods the group needs."""
     if reference.source is Source.POD_GROUP:

@@ -23,8 +23,8 @@ from intact.kube.own_user import OwnUser
 from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
 from intact.kube.store import Key, key_of
-from intact.model.namespace import Namespace
 from intact.model.pdb import PodDisruptionBudget
+from intact.model.places import Namespace
 from intact.model.pod import Pod
 from intact.operator.pdb.disruption import Disruption
 from intact.operator.pdb.door import Door

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from intact.kube.client import Client
 from intact.kube.resources import NAMESPACES
 from intact.kube.store import Store
-from intact.model.namespace import Namespace
+from intact.model.places import Namespace
 from intact.model.pod_state import is_terminating
 from intact.operator.webhook.configuration import DOOR_LABEL
 

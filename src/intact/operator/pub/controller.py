@@ -16,7 +16,7 @@ from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PUBS
 from intact.kube.store import Key, Store
-from intact.model.namespace import Namespace
+from intact.model.places import Namespace
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.pub.commits import Commits
 from intact.operator.pub.confirmation import Confirmation

@@ -30,8 +30,8 @@ from intact.model.admission import (
     read_eviction,
     read_request,
 )
-from intact.model.namespace import Namespace
 from intact.model.pdb import PodDisruptionBudget
+from intact.model.places import Namespace
 from intact.model.pod import Pod, ResizablePod
 from intact.model.pod_state import is_gone, is_terminating
 from intact.model.pub import ContainerMark, PodUnavailableBudget

@@ -14,7 +14,7 @@ from intact.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 from intact.kube.queue import Queue
 from intact.kube.resources import NAMESPACES, PODS
 from intact.kube.store import Key, Store
-from intact.model.namespace import Namespace
+from intact.model.places import Namespace
 from intact.model.pod_state import is_terminating
 from intact.operator.pub.index import PubIndex
 from intact.operator.webhook import probe

@@ -10,8 +10,8 @@ from intact.kube.client import Client
 from intact.kube.reflector import Reflector
 from intact.kube.resources import NAMESPACES, PDBS, PODS
 from intact.kube.store import IndexFunction, Store
-from intact.model.namespace import Namespace
 from intact.model.pdb import PodDisruptionBudget
+from intact.model.places import Namespace
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_uid
 from intact.operator.watch.kinds import BUILT_IN

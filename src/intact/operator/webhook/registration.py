@@ -16,7 +16,13 @@ from intact.kube.reflector import Reflector
 from intact.kube.resources import Resource
 from intact.kube.retry import Backoff
 from intact.kube.store import Store
-from intact.operator.webhook.configuration import NAME, VALIDATING, Json, WebhookConfiguration
+from intact.operator.webhook.configuration import (
+    MUTATING,
+    NAME,
+    VALIDATING,
+    Json,
+    WebhookConfiguration,
+)
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +30,17 @@ _CHECK_EVERY = 300.0
 _ATTEMPTS = 5
 _BETWEEN_WRITES = 1.0
 """Seconds. Another writer that keeps undoing our writes must not make us write without end."""
+
+
+async def is_registered(client: Client) -> bool:
+    """Whether Intact's webhooks are registered with the API server. Raises `KubeError`."""
+    for resource in (VALIDATING, MUTATING):
+        try:
+            await client.raw(resource.path(name=NAME))
+        except NotFound:
+            continue
+        return True
+    return False
 
 
 class Registration:

@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 
 from intact.budget.pdb.annotations import ledger_of
-from intact.budget.pdb.group_settings import GroupSettings
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.model.pod_state import is_finished, is_ready, is_terminating
 from intact.model.pub import PodUnavailableBudget
+from intact.picture.coverage import PUB, Coverage, Unit, UnitOf
 from intact.sandbox.api import pod_state
 from intact.sandbox.api.objects import Json
 from intact.sandbox.api.server import MemoryApi
 from intact.sandbox.rehearsal.report import BudgetReport, GroupReport
 from intact.sandbox.rehearsal.tracker import Tracker
-from intact.sandbox.rehearsal.units import PDBS, PUBS, Budget, Unit, UnitOf, budgets_in, grouped
+from intact.sandbox.rehearsal.units import PDBS, PUBS, budgets_in, groups_in
 
 
 class Observer:
@@ -30,7 +30,7 @@ class Observer:
         self.last_change = now()
         """When a pod was last created, placed, ready, unready, terminating or gone."""
         self._budgets = [(each, Tracker(now)) for each in budgets_in(api, pubs=pubs)]
-        self._by_namespace: dict[str, list[tuple[Budget, Tracker]]] = {}
+        self._by_namespace: dict[str, list[tuple[Coverage, Tracker]]] = {}
         for pair in self._budgets:
             self._by_namespace.setdefault(pair[0].namespace, []).append(pair)
         self._grouped: dict[str, UnitOf] = {}
@@ -61,7 +61,7 @@ class Observer:
             return
         pod = msgspec.convert(new, Pod)
         uid = pod.metadata.uid
-        parts = self._parts(pod, new)
+        parts = self._parts(pod)
         if is_finished(pod):
             for tracker, _unit in parts:
                 tracker.remove(uid)
@@ -70,7 +70,7 @@ class Observer:
         for tracker, unit in parts:
             tracker.put(uid, unit, available=available)
 
-    def _parts(self, pod: Pod, obj: Json) -> list[tuple[Tracker, Unit]]:
+    def _parts(self, pod: Pod) -> list[tuple[Tracker, Unit]]:
         labels = pod.metadata.labels
         known = self._members.get(pod.metadata.uid)
         if known is not None and known[0] == labels:
@@ -79,12 +79,12 @@ class Observer:
             tracker.remove(pod.metadata.uid)
         found = []
         for budget, tracker in self._by_namespace.get(pod.metadata.namespace, ()):
-            unit = budget.unit_of(pod) if budget.covers(pod, obj) else None
+            unit = budget.unit_of(pod) if budget.covers(pod) else None
             if unit is not None:
                 found.append((tracker, unit))
         namespace = pod.metadata.namespace
         if namespace not in self._grouped:
-            self._grouped[namespace] = grouped(self._api, namespace, GroupSettings())
+            self._grouped[namespace] = groups_in(self._api, namespace)
         unit = self._grouped[namespace](pod)
         if unit is not None:
             found.append((self._groups.setdefault(namespace, Tracker(self._now)), unit))
@@ -111,16 +111,16 @@ class Observer:
     def trackers(self) -> list[Tracker]:
         return [*(tracker for _budget, tracker in self._budgets), *self._groups.values()]
 
-    def covering(self, pod: Json) -> list[Budget]:
+    def covering(self, pod: Json) -> list[Coverage]:
         """The budgets of a pod."""
         view = msgspec.convert(pod, Pod)
         found = self._by_namespace.get(view.metadata.namespace, ())
-        return [budget for budget, _tracker in found if budget.covers(view, pod)]
+        return [budget for budget, _tracker in found if budget.covers(view)]
 
     def budgets(self) -> list[BudgetReport]:
         return [self._budget(budget, tracker) for budget, tracker in self._budgets]
 
-    def _budget(self, budget: Budget, tracker: Tracker) -> BudgetReport:
+    def _budget(self, budget: Coverage, tracker: Tracker) -> BudgetReport:
         desired = self.desired(budget)
         expected = tracker.expected or 0
         return BudgetReport(
@@ -151,11 +151,11 @@ class Observer:
                 )
         return [found[key] for key in sorted(found)]
 
-    def _expected(self, budget: Budget) -> int | None:
+    def _expected(self, budget: Coverage) -> int | None:
         obj = self._stored(budget)
         if obj is None:
             return None
-        if budget.kind == "PodUnavailableBudget":
+        if budget.kind == PUB:
             status = msgspec.convert(obj, PodUnavailableBudget).status
             return status.total_replicas if status.observed_generation else None
         view = msgspec.convert(obj, PodDisruptionBudget)
@@ -163,18 +163,18 @@ class Observer:
             return ledger_of(view).expected or None
         return view.status.expected_pods if view.status.observed_generation else None
 
-    def desired(self, budget: Budget) -> int:
+    def desired(self, budget: Coverage) -> int:
         """How many units the budget requires, as it says itself."""
         obj = self._stored(budget)
         if obj is None:
             return 0
-        if budget.kind == "PodUnavailableBudget":
+        if budget.kind == PUB:
             return msgspec.convert(obj, PodUnavailableBudget).status.desired_available
         view = msgspec.convert(obj, PodDisruptionBudget)
         return ledger_of(view).desired if budget.in_groups else view.status.desired_healthy
 
-    def _stored(self, budget: Budget) -> Json | None:
-        full_name = PUBS if budget.kind == "PodUnavailableBudget" else PDBS
+    def _stored(self, budget: Coverage) -> Json | None:
+        full_name = PUBS if budget.kind == PUB else PDBS
         return self._api.peek(full_name, budget.namespace, budget.name)
 
 

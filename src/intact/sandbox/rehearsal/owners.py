@@ -52,9 +52,10 @@ class Owners:
         owner = controller_of(obj)
         if owner is None:
             return None
-        return self._find(owner, obj["metadata"].get("namespace", ""))
+        return self.find(owner, obj["metadata"].get("namespace", ""))
 
-    def _find(self, owner: Json, namespace: str) -> Json | None:
+    def find(self, owner: Json, namespace: str) -> Json | None:
+        """What an owner reference names, if it is there."""
         group, _, _version = owner["apiVersion"].rpartition("/")
         full_name = self._kinds.get((group, owner["kind"]))
         if full_name is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from intact.picture.coverage import PDB, Coverage
 from intact.sandbox.api.objects import Json
 from intact.sandbox.api.pod_state import (
     condition,
@@ -17,7 +18,7 @@ from intact.sandbox.rehearsal.load import UNREAD
 from intact.sandbox.rehearsal.report import BudgetReport, Lost, Stuck, Unplaced, Why
 from intact.sandbox.rehearsal.stage import Stage, cannot_be_counted
 from intact.sandbox.rehearsal.steps import PodSteps
-from intact.sandbox.rehearsal.units import PDBS, Budget
+from intact.sandbox.rehearsal.units import PDBS
 
 _TWO_BUDGETS = "more than one PodDisruptionBudget"
 _KEPT = {UNMANAGED: Why.BARE, LOCAL_STORAGE: Why.LOCAL_STORAGE}
@@ -73,7 +74,7 @@ class Reasons:
         names = [str(each) for each in budgets]
         return Stuck(steps.namespace, steps.name, steps.node, why, message, names)
 
-    def _why(self, steps: PodSteps, budgets: list[Budget]) -> tuple[Why, str]:
+    def _why(self, steps: PodSteps, budgets: list[Coverage]) -> tuple[Why, str]:
         match steps.what:
             case What.KEPT:
                 return _KEPT.get(steps.why, Why.FAILED), steps.why
@@ -93,7 +94,7 @@ class Reasons:
             return "its node is not ready: no kubelet ends it"
         return "a finalizer holds it"
 
-    def _refused(self, steps: PodSteps, budgets: list[Budget]) -> tuple[Why, str]:
+    def _refused(self, steps: PodSteps, budgets: list[Coverage]) -> tuple[Why, str]:
         for budget in budgets:
             failed = self._not_counted(budget)
             if failed:
@@ -120,25 +121,25 @@ class Reasons:
                 return Why.REFUSED, f"{budget} misses {gone}, which does not come back. {steps.why}"
         return Why.REFUSED, steps.why
 
-    def _not_counted(self, budget: Budget) -> str:
-        if budget.kind != "PodDisruptionBudget":
+    def _not_counted(self, budget: Coverage) -> str:
+        if budget.kind != PDB:
             return ""
         found = self._api.peek(PDBS, budget.namespace, budget.name)
         return cannot_be_counted(found) if found is not None else ""
 
-    def _gone_of(self, budget: Budget) -> str:
+    def _gone_of(self, budget: Coverage) -> str:
         """The first pod of it that is lost."""
         for _at, pod in self._stage.observer.ended:
             if budget in self._stage.observer.covering(pod) and self._why_lost(pod):
                 return f"pod {pod['metadata']['name']}"
         return ""
 
-    def _unready_of(self, budget: Budget) -> list[str]:
+    def _unready_of(self, budget: Coverage) -> list[str]:
         if str(budget) not in self._unready:
             self._unready[str(budget)] = self._find_unready(budget)
         return self._unready[str(budget)]
 
-    def _find_unready(self, budget: Budget) -> list[str]:
+    def _find_unready(self, budget: Coverage) -> list[str]:
         return [
             pod["metadata"]["name"]
             for pod in self._api.objects("pods", budget.namespace)
@@ -163,6 +164,6 @@ def _waiting(stage: Stage) -> Iterator[tuple[Json, str]]:
             yield pod, (condition(pod, "PodScheduled") or {}).get("message", "")
 
 
-def _required(budget: Budget, count: BudgetReport) -> str:
+def _required(budget: Coverage, count: BudgetReport) -> str:
     units = f"{count.unit}s" if count.expected != 1 else count.unit
     return f"{budget} requires {count.desired} of {count.expected} {units}, so none may ever go"

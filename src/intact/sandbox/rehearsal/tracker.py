@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from intact.sandbox.rehearsal.units import Unit
+from intact.picture.coverage import Unit
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from intact.kube.client import Client
 from intact.kube.discovery import served_resources
 from intact.kube.errors import Forbidden, Gone, KubeError, NotFound
 from intact.kube.resources import Resource, untyped
-from intact.operator.webhook.configuration import NAME as INTACT
+from intact.operator.webhook.registration import is_registered
 from intact.sandbox.controllers.owned import controller_uid
 from intact.sandbox.snapshot.document import Json, KindInfo, Snapshot, Unreadable
 from intact.sandbox.snapshot.reduction import Reduction
@@ -175,17 +175,11 @@ class _Reading:
 
     async def _intact(self) -> bool | None:
         """Whether Intact's webhooks are registered. Nothing else is read of any webhook."""
-        for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"):
-            path = f"/apis/admissionregistration.k8s.io/v1/{plural}/{INTACT}"
-            try:
-                await self._client.raw(path)
-            except NotFound:
-                continue
-            except KubeError as error:
-                self._unreadable(f"{plural}.admissionregistration.k8s.io", error)
-                return None
-            return True
-        return False
+        try:
+            return await is_registered(self._client)
+        except KubeError as error:
+            self._unreadable("validatingwebhookconfigurations.admissionregistration.k8s.io", error)
+            return None
 
     def _unreadable(self, resource: str, error: KubeError) -> None:
         why = "forbidden" if isinstance(error, Forbidden) else str(error)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from intact.picture.coverage import Unit
 from intact.sandbox.rehearsal.tracker import Tracker
-from intact.sandbox.rehearsal.units import Unit
 
 
 class Clock:

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from intact.budget.pdb.group_settings import GroupSettings
 from intact.model.pod import Pod
+from intact.picture.coverage import Unit
 from intact.sandbox.api.server import MemoryApi
 from intact.sandbox.rehearsal.load import load
-from intact.sandbox.rehearsal.units import Budget, Unit, budgets_in, grouped
+from intact.sandbox.rehearsal.units import budgets_in, groups_in
 from tests.support.small_clusters import LWS, SmallCluster
 
 
@@ -29,7 +29,7 @@ def unit(cluster: SmallCluster, pod_name: str) -> tuple[bool, Unit | None]:
     obj = api.peek("pods", "default", pod_name)
     assert obj is not None
     pod = msgspec.convert(obj, Pod)
-    return budget.covers(pod, obj), budget.unit_of(pod)
+    return budget.covers(pod), budget.unit_of(pod)
 
 
 def test_a_budget_without_groups_counts_pods() -> None:
@@ -91,7 +91,6 @@ def test_pubs_hold_only_where_intact_runs() -> None:
     load(cluster.snapshot(), api)
     assert list(budgets_in(api, pubs=False)) == []
     [found] = budgets_in(api, pubs=True)
-    assert isinstance(found, Budget)
     assert str(found) == "PodUnavailableBudget default/web"
 
 
@@ -100,4 +99,4 @@ def test_a_pod_whose_group_is_not_defined_is_no_unit() -> None:
     cluster.objects["podgroups.scheduling.k8s.io"].clear()
     load(cluster.snapshot(), api)
     obj = api.peek("pods", "default", "red-0")
-    assert grouped(api, "default", GroupSettings())(msgspec.convert(obj, Pod)) is None
+    assert groups_in(api, "default")(msgspec.convert(obj, Pod)) is None

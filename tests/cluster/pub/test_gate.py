@@ -386,7 +386,7 @@ async def test_a_denial_is_shown_by_events_metrics_and_log(
     for kind, which in (("Pod", "a"), ("PodUnavailableBudget", "budget")):
         [event] = await ns.events(kind, which, "DisruptionDenied")
         assert event["type"] == "Warning"
-        assert "EVICT: Pod a cannot go now" in event["message"]
+        assert "EVICT, requested by devcluster-admin: Pod a cannot go now" in event["message"]
     await shown(intact_cluster, ns, "budget", total=1, available=1, allowed=0)
     for _ in range(40):
         assert (await ns.evict("a")).code == 429

@@ -56,7 +56,7 @@ class Audit:
     def _is_about(self, request: Json, verb: str, resource: str, user: str) -> bool:
         reference = request.get("objectRef", {})
         named = "/".join(reference[key] for key in ("resource", "subresource") if key in reference)
-        who = request.get("impersonatedUser", request["user"])["username"]
+        who = (request.get("impersonatedUser") or request["user"])["username"]
         return (reference.get("namespace"), request["verb"], named, who) == (
             *(self._namespace, verb, resource),
             user,
@@ -173,6 +173,18 @@ async def test_what_is_allowed_and_what_would_be_denied_is_there_too(
     assert code == 0, said
     code, found = await audit.said(webhook, "delete", "pods", "alice", "allowed")
     assert (code, found["reason"]) == (200, "Budget")
+
+
+async def test_a_collection_is_one_entry_with_what_was_said_of_its_first_pod(
+    ns: NamespaceUnderTest, audit: Audit
+) -> None:
+    await ns.pods("a", "b", labels=WEB)
+    await ns.budget(NONE | {"maxUnavailable": 1}, unavailable_allowed=1)
+    code, said = await ns.kubectl("delete", "--raw", PODS.path(ns.name), *ALICE)
+    assert code != 0, said
+    webhook = "pods.gate.intact.dev"
+    code, found = await audit.said(webhook, "deletecollection", "pods", "alice", "allowed")
+    assert (code, found["reason"]) == (429, "Budget")
 
 
 async def test_a_budget_that_is_refused_itself_is_named(

@@ -16,7 +16,10 @@ _POLICY = {
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [
-        {"level": "Metadata", "verbs": ["create", "update", "patch", "delete"]},
+        {
+            "level": "Metadata",
+            "verbs": ["create", "update", "patch", "delete", "deletecollection"],
+        },
         {"level": "None"},
     ],
 }

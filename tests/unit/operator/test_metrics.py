@@ -23,7 +23,7 @@ from intact.kube.resources import PODS as POD_VIEWS
 from intact.kube.store import Store
 from intact.model.admission import AdmissionResponse
 from intact.model.meta import ObjectMeta
-from intact.model.pdb import PodDisruptionBudget
+from intact.model.pdb import PdbMeta, PodDisruptionBudget
 from intact.model.pod import Pod, PodMeta
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.metrics import Metrics
@@ -130,7 +130,8 @@ ANSWERS = {
 }
 
 
-META = ObjectMeta(name="b", namespace="ns")
+PUB = PodUnavailableBudget(metadata=ObjectMeta(name="b", namespace="ns"))
+PDB = PodDisruptionBudget(metadata=PdbMeta(name="b", namespace="ns"))
 
 
 def series(kind: str, operation: str, answer: str, reason: str) -> str:
@@ -143,7 +144,7 @@ async def test_a_denial_counts_as_what_becomes_of_it(metrics: Metrics, mode: Enf
     asked = Asked(
         Operation.DELETE, Pod(metadata=PodMeta(name="p", namespace="ns")), dry_run=False, user="me"
     )
-    entry = PubEntry(PodUnavailableBudget(metadata=META), Counts(None))
+    entry = PubEntry(PUB, Counts(None))
     metrics.observe_pub(asked, entry, Decision(False, Reason.EXHAUSTED), mode)
     metrics.observe_pub(asked, entry, Decision(True, Reason.BUDGET), mode)
     for answer, reason in ((ANSWERS[mode], Reason.EXHAUSTED), ("allowed", Reason.BUDGET)):
@@ -156,7 +157,7 @@ async def test_a_verdict_about_a_group_counts_as_an_eviction(
     metrics: Metrics, allowed: bool, mode: Enforcement
 ) -> None:
     reason = next(iter(GroupReason))
-    metrics.observe_pdb(PodDisruptionBudget(metadata=META), Verdict(allowed, reason), mode)
+    metrics.observe_pdb(PDB, Verdict(allowed, reason), mode)
     answer = "allowed" if allowed else ANSWERS[mode]
     assert value(metrics, series("PodDisruptionBudget", "EVICT", answer, reason)) == 1
 

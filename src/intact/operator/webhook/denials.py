@@ -147,7 +147,7 @@ class Denials:
             " (dry run)" if denial.dry_run else "",
             denial.message,
             again,
-            extra={"fields": _fields(denial, users, times)},
+            extra={"fields": fields_of(denial, users, times)},
         )
         if denial.dry_run:
             return
@@ -165,7 +165,7 @@ def _named(users: set[str]) -> str:
     )
 
 
-def _fields(denial: Denial, users: set[str], times: int) -> dict[str, object]:
+def fields_of(denial: Denial, users: set[str], times: int) -> dict[str, object]:
     """Of the log line. docs/reference/refusals.md lists them all; a test compares."""
     return {
         "namespace": denial.budget.namespace,

@@ -10,10 +10,9 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any, Protocol
 
-from intact.budget.enforcement import Enforcement
-from intact.budget.pdb.group_decision import Verdict
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
+from intact.operator.pdb import controller as pdb
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.pub.gate import Observe, ignore
@@ -61,7 +60,7 @@ class Controllers:
         leads: Callable[[], bool],
         groups: bool = True,
         observe_pub: Observe = ignore,
-        observe_pdb: Callable[[Verdict, Enforcement], None] = lambda _verdict, _mode: None,
+        observe_pdb: pdb.Observe = pdb.ignore,
         rng: random.Random | None = None,
     ) -> None:
         self._watches = Watches(client, rng=rng)

@@ -109,9 +109,14 @@ class Controllers:
     def _all(self) -> list[Controller]:
         return [each for each in (self.pub, self.pdb, self.rbg) if each is not None]
 
+    @property
+    def _has_budgets(self) -> bool:
+        """Only controllers of budgets use what is watched for all; `rbg` may lack the rights."""
+        return self.pub is not None or self.pdb is not None
+
     def reflectors(self) -> list[Reflector[Any]]:
-        """Those of each controller, then those that the controllers share."""
-        shared = self._watches.reflectors
+        """Those of each controller, then those that budgets share."""
+        shared = self._watches.reflectors if self._has_budgets else []
         own = [
             reflector
             for controller in self._all
@@ -130,7 +135,8 @@ class Controllers:
     async def run(self) -> None:
         """What every process does, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._watches.run())
+            if self._has_budgets:
+                group.create_task(self._watches.run())
             for controller in self._all:
                 group.create_task(controller.run())
 

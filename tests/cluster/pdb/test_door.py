@@ -38,6 +38,7 @@ async def test_a_blocked_eviction_says_why_also_in_a_dry_run_and_in_events(
         allowed=0,
         healthy=1,
         disruptions_allowed=0,
+        expected_pods=3,
         matches=lambda found: not found.status.disrupted_pods,
     )
     wanted = (

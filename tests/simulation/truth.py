@@ -290,8 +290,10 @@ class Truth:
         if not status.get("observedGeneration"):
             return
         budget.counted = True
-        budget.seen = int(ledger.get("seen") or 0)
         self._check_records(plan, ledger)
+        seen = int(ledger.get("seen") or 0)
+        # A recount of the history that was lost has not seen what came back.
+        budget.seen = seen if seen <= self._revision else 0
         budget.records = {
             uid: (budget.records or {}).get(uid) or self._record(plan, uid, record, budget.seen)
             for uid, record in ledger.get("pods", {}).items()
@@ -315,10 +317,11 @@ class Truth:
             version = record["resourceVersion"]
             if uid not in self._known:
                 raise Violation(f"budget {plan.name} records {record['name']}, which never was")
-            # What was read before a restore may be recorded after it: that costs only time.
+            # What was read before a restore may be written after it: a request under way, or one of
+            # a process that does not know yet. The next recount repairs it: that costs only time.
             if not version.isdecimal() or int(version) > self._highest:
                 raise Violation(f"budget {plan.name} records {record['name']} at {version}")
-        if int(ledger.get("seen") or 0) > self._revision:
+        if int(ledger.get("seen") or 0) > self._highest:
             raise Violation(f"budget {plan.name} was counted at {ledger['seen']}")
 
     def _record(self, plan: BudgetPlan, uid: str, record: Json, seen: int) -> Recorded:

@@ -187,7 +187,7 @@ class Reflector(Generic[T]):
         present = await self._client.present_version(
             self.resource, self._namespace, fields=self._fields
         )
-        if is_before(present, self._version):
+        if is_before(present, self._version) or not await self._knows_learned(present):
             log.warning(
                 "%s: the server has gone back from version %s to %s, as after a restore from a "
                 "backup; listing everything again",
@@ -202,6 +202,18 @@ class Reflector(Generic[T]):
             self._version = ""  # the list shows what has gone back
             return
         self._doubtful = False
+
+    async def _knows_learned(self, present: str) -> bool:
+        """Whether what the server has answered to this process is part of its history, as far as
+        the watch has not brought it."""
+        obj = self._client.history.learned_after(self.resource, self._version)
+        if obj is None:
+            return True
+        version = obj.metadata.resource_version
+        if is_before(present, version):
+            return False
+        namespace, name = key_of(obj)
+        return await self._client.get_at(version, self.resource, name, namespace) == obj
 
     async def _leads_here(self) -> bool:
         """Whether, in the server's history, the object that changed last was at the version of the

@@ -342,6 +342,48 @@ async def test_a_restored_server_that_has_counted_past_the_last_version_is_found
     }
 
 
+@pytest.mark.parametrize("others", [0, 1, 3])
+@simulated
+async def test_a_server_that_has_lost_a_write_which_no_watch_has_brought_is_found_out(
+    others: int,
+) -> None:
+    """The server may have counted on since then, to the version of the write or past it."""
+    scene = Scene()
+    await scene.create("a")
+    await scene.synced()
+    backup, client = scene.api.snapshot(), scene.client
+    history = scene.reflector._client.history
+    scene.faults.hold_watches()
+    labels = {"metadata": {"labels": {"written": "here"}}}
+    written: Pod = await client.patch(PODS, labels, "a", NS)
+    history.learn(PODS, written)
+    scene.api.restore(backup)
+    for number in range(others):
+        await scene.change("a", f"other-{number}")
+    scene.faults.release_watches()
+    scene.faults.break_watches()
+    await asyncio.sleep(1)
+    assert scene.stats.lists == 2
+    assert list(scene.store) == (await client.list(PODS)).items
+
+
+@simulated
+async def test_a_write_that_no_watch_has_brought_is_no_reason_to_list_again() -> None:
+    scene = Scene()
+    await scene.create("a")
+    await scene.synced()
+    client, history = scene.client, scene.reflector._client.history
+    scene.faults.hold_watches()
+    labels = {"metadata": {"labels": {"written": "here"}}}
+    written: Pod = await client.patch(PODS, labels, "a", NS)
+    history.learn(PODS, written)
+    scene.faults.release_watches()
+    scene.faults.break_watches()
+    await asyncio.sleep(1)
+    assert scene.stats.lists == 1
+    await scene.check()
+
+
 @simulated
 async def test_one_that_finds_that_the_server_has_gone_back_tells_all_others() -> None:
     """The server may have counted past the version of another one before that one asks."""

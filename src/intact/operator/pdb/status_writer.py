@@ -57,6 +57,7 @@ class StatusWriter:
             field_manager=self._field_manager,
         )
         self.writes += 1
+        self._client.history.learn(PDBS, stored)
         self._index.update(stored)
 
     async def _read_again(self, key: Key, refresh: Callable[[PodDisruptionBudget], object]) -> None:
@@ -67,6 +68,7 @@ class StatusWriter:
         if is_before(found.metadata.resource_version, known):
             self._client.history.went_back()
         else:
+            self._client.history.learn(PDBS, found)
             refresh(found)
 
     def _take(self, found: PodDisruptionBudget) -> None:

@@ -21,6 +21,7 @@ async def store_status(
             PUBS, _body(base, status), meta.name, meta.namespace, subresource="status"
         )
         entry.turn.stored(stored.metadata.resource_version)
+    client.history.learn(PUBS, stored)
     entry.take(stored)
 
 
@@ -33,6 +34,7 @@ async def read_again(client: Client, entry: PubEntry) -> PodUnavailableBudget:
     if is_before(found.metadata.resource_version, meta.resource_version):
         client.history.went_back()
     elif found.metadata.uid == meta.uid and found.spec == entry.budget.spec:
+        client.history.learn(PUBS, found)
         entry.take(found)
     return found
 

@@ -34,7 +34,7 @@ _CONTEXT = click.option(
 )
 
 
-def _given(_context: object, _option: object, value: str | None) -> str | None:
+def given(_context: object, _option: object, value: str | None) -> str | None:
     """kubectl takes -n=NAME, too; click takes the equals sign for a part of the name."""
     return value.removeprefix("=") if value else None
 
@@ -43,12 +43,12 @@ _GROUP_NAMESPACE = click.option(
     "-n",
     "--namespace",
     metavar="NAME",
-    callback=_given,
+    callback=given,
     help="Namespace of the group; else the context's.",
 )
 
 
-class _Output(click.Choice[str]):
+class Output(click.Choice[str]):
     """Also as -o=json, which kubectl takes."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
@@ -58,7 +58,7 @@ class _Output(click.Choice[str]):
 output_option = click.option(
     "-o",
     "--output",
-    type=_Output(["json", "yaml", "wide", "name"]),
+    type=Output(["json", "yaml", "wide", "name"]),
     callback=lambda _context, _option, value: value or "",
     help="Format; else text.",
 )

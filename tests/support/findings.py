@@ -29,12 +29,12 @@ def pub(name: str = "web", *, status: Json | None = None, **given: Any) -> PodUn
 
 
 def _budget(name: str, status: Json | None, given: Json) -> Json:
-    metadata = {"name": name, "namespace": "apps", "uid": name, "generation": 1}
+    metadata: Json = {"name": name, "namespace": "apps", "uid": name, "generation": 1}
     for key in ("labels", "annotations", "namespace"):
         if key in given:
             metadata[key] = given.pop(key)
-    spec = {"selector": SELECTOR} | given
-    spec = {key: value for key, value in spec.items() if value is not None}
+    whole: Json = {"selector": SELECTOR} | given
+    spec = {key: value for key, value in whole.items() if value is not None}
     return {"metadata": metadata, "spec": spec, "status": status or {"observedGeneration": 1}}
 
 

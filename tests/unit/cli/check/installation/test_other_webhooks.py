@@ -9,7 +9,7 @@ from intact.cli.check.installation.other_webhooks import concerned, other_webhoo
 from intact.kube.client import Client
 from intact.kube.resources import NAMESPACES, untyped
 from intact.operator.webhook.configuration import VALIDATING
-from tests.unit.cli.check.installation.cluster import client_of, register, refused
+from tests.unit.cli.check.installation.cluster import client_of, refused, register
 from tests.unit.operator.install.cluster import new_api
 
 LABELS = {"team-a": {"team": "a"}, "team-b": {"team": "b"}}

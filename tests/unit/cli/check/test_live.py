@@ -11,6 +11,7 @@ from intact.operator.install.crds import definitions
 from intact.operator.install.install import CRDS
 from intact.sandbox import MemoryApi
 from tests.support.objects import DEPLOYMENTS, PODS, deployment, pod
+from tests.support.pub_cases import budget
 
 SELECTOR = {"matchLabels": {"app": "web"}}
 
@@ -34,7 +35,7 @@ async def test_budgets_of_both_kinds_without_intact() -> None:
     spec = {"maxUnavailable": 1, "selector": SELECTOR}
     await client.create(PODS, pod("web-0", labels={"app": "web"}), "apps")
     await client.create(PDBS, {"metadata": {"name": "one"}, "spec": spec}, "apps")
-    await client.create(PUBS, {"metadata": {"name": "two"}, "spec": spec}, "apps")
+    await client.create(PUBS, budget(spec, "two"), "apps")
     found = await codes(client)
     assert ("two", "IB501") in found
     assert ("one", "IB403") in found
@@ -54,7 +55,7 @@ async def test_targets_are_looked_for(target: Any, code: str, said: str) -> None
     client = await cluster()
     await client.create(DEPLOYMENTS, deployment("web", 0), "apps")
     spec = {"maxUnavailable": 1, "targetRef": {"apiVersion": "apps/v1"} | target}
-    await client.create(PUBS, {"metadata": {"name": "two"}, "spec": spec}, "apps")
+    await client.create(PUBS, budget(spec, "two"), "apps")
     located, _, number = await check_cluster(client, "apps")
     [found] = [one.finding for one in located if one.finding.code == code]
     assert said in found.message

@@ -46,7 +46,7 @@ async def _of_cluster(cluster: Cluster, *, all_namespaces: bool, wait: float | N
     async with session(cluster) as (client, namespace):
         found = await surveyed(client, namespace, wait)
         findings, unreadable, budgets = await check_cluster(
-            client, "" if all_namespaces else namespace
+            client, "" if all_namespaces else namespace, found.exempt
         )
         return Report(found.lines, findings, budgets, unreadable)
 

@@ -1,5 +1,7 @@
 """Findings about the budgets of a cluster."""
 
+from collections.abc import Collection
+
 from intact.cli.check.installation.definitions import others_own_pubs
 from intact.cli.check.located import Located
 from intact.cli.reading import read_objects
@@ -17,10 +19,11 @@ from intact.picture.picture import Picture, draw
 
 
 async def check_cluster(
-    client: Client, namespace: str = ""
+    client: Client, namespace: str = "", exempt: Collection[str] = NEVER_GATED
 ) -> tuple[list[Located], dict[str, str], int]:
     """The findings of one namespace, or of all; what could not be read, and why; and how many
-    budgets there are. Raises `KubeError` if pods cannot be read."""
+    budgets there are. Intact never holds pods of `exempt` namespaces. Raises `KubeError` if pods
+    cannot be read."""
     objects = await read_objects(client, namespace)
     picture = draw(objects)
     others = bool(objects.pubs) and objects.intact is False and await others_own_pubs(client)
@@ -28,7 +31,7 @@ async def check_cluster(
         picture,
         live=True,
         targets=await _targets(client, picture),
-        exempt=NEVER_GATED,
+        exempt=exempt,
         others_own_pubs=others,
     )
     located = [Located(finding) for finding in check(facts)]

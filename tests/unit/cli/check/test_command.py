@@ -1,6 +1,7 @@
 """`intact check`, as it is called."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,15 @@ def test_standard_input() -> None:
 def test_the_examples() -> None:
     result = CliRunner().invoke(main, ["check", "-f", str(ROOT / "examples")])
     assert (result.exit_code, result.output) == (0, "7 budgets: nothing found\n")
+
+
+def test_what_the_page_shows_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs/reference/cli.md").read_text()
+    [(arguments, shown)] = re.findall(
+        r"^```console\n\$ intact (check [^\n]+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
+    )
+    monkeypatch.chdir(ROOT)
+    assert CliRunner().invoke(main, arguments.split()).output == shown
 
 
 def test_formats() -> None:

@@ -16,6 +16,7 @@ from intact.operator.webhook.configuration import MUTATING, NAME, VALIDATING, We
 Json = dict[str, Any]
 T = TypeVar("T")
 DEPLOYMENTS = untyped("apps", "v1", "deployments", "Deployment")
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _FAMILIES = {"budgets.intact.dev": "pub", "pdbs.intact.dev": "pdb", "groups.intact.dev": "rbg"}
 """The webhook by which each controller is known to run."""
 
@@ -48,6 +49,18 @@ class Found:
         """All that are registered."""
         both = (self.validating, self.mutating)
         return [webhook for each in both if each is not None for webhook in each.webhooks or ()]
+
+    @property
+    def exempt(self) -> Collection[str]:
+        """Namespaces that are never gated, as they are registered."""
+        selectors = [each.get("namespaceSelector") or {} for each in self.webhooks]
+        return {
+            name
+            for selector in selectors
+            for one in selector.get("matchExpressions") or ()
+            if (one.get("key"), one.get("operator")) == (_NAMESPACE_NAME, "NotIn")
+            for name in one.get("values") or ()
+        }
 
     @property
     def controllers(self) -> Collection[str]:

@@ -1,6 +1,7 @@
 """All questions about the installation, in the order in which they are answered."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -23,6 +24,8 @@ from intact.kube.errors import Forbidden
 class Survey:
     lines: tuple[Line, ...]
     installed: bool
+    exempt: Collection[str] = ()
+    """Namespaces whose pods Intact never holds."""
 
     @property
     def healthy(self) -> bool:
@@ -59,4 +62,4 @@ async def survey(client: Client, namespace: str) -> Survey:
         may,
         *await other_webhooks(client, said),
     )
-    return Survey(lines, installed=True)
+    return Survey(lines, installed=True, exempt=found.exempt)

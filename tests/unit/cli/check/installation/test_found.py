@@ -27,6 +27,7 @@ async def test_a_deployment_with_its_pods() -> None:
     assert found.namespace == HOME
     assert [one.metadata.name for one in found.pods] == ["intact-a", "intact-b"]
     assert len(found.webhooks) == 13
+    assert found.exempt == {"kube-system"}
 
 
 async def test_a_process_outside_is_known_by_its_lease() -> None:

@@ -1,13 +1,21 @@
 """All questions, in their order."""
 
+import re
+
 import pytest
 
 from intact.cli.check.installation.line import Line, State
 from intact.cli.check.installation.survey import Survey, survey
 from intact.kube.client import Client
 from intact.kube.errors import ServerError
+from tests.support.examples import ROOT
 from tests.unit.cli.check.installation.cluster import client_of, installed, refused
 from tests.unit.operator.install.cluster import new_api
+
+SECTION = (ROOT / "docs/reference/cli.md").read_text().partition("\n## intact check\n")[2]
+TABLE = SECTION.partition("| line | asks |")[2].partition("\n\n")[0]
+DOCUMENTED = re.findall(r"^\| `([a-z ]+)` \|", TABLE, re.MULTILINE)
+"""The lines, in the order of the page."""
 
 
 async def test_without_intact_there_is_one_line_about_it() -> None:
@@ -26,18 +34,7 @@ async def test_the_order_of_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("intact.cli.check.installation.survey.leader", leads)
     _api, client = await installed()
     found = await survey(client, "default")
-    assert list(dict.fromkeys(line.name for line in found.lines)) == [
-        "server version",
-        "definitions",
-        "replicas",
-        "leader",
-        "versions",
-        "webhooks",
-        "gate",
-        "certificate",
-        "rights",
-        "other webhooks",
-    ]
+    assert list(dict.fromkeys(line.name for line in found.lines)) == DOCUMENTED
 
 
 async def test_a_server_that_does_not_answer_is_an_error() -> None:

@@ -41,6 +41,7 @@ RAW = untyped(
     "MutatingWebhookConfiguration",
     namespaced=False,
 )
+LWS = "leaderworkerset.sigs.k8s.io"
 OUTSIDE = "there is no Deployment: Intact runs outside of the cluster"
 
 
@@ -193,7 +194,30 @@ async def test_a_webhook_of_others_that_fails_closed(ns: NamespaceUnderTest) -> 
 
 
 FINDINGS = """\
-GOLDEN
+warning: PodDisruptionBudget NS/a-none: spec.selector selects app=nothing, and no pod of the \
+namespace has that: the budget protects nothing
+    Compare it with the labels of the pods: kubectl get pods --show-labels. [IB201 no-pods]
+error: PodDisruptionBudget NS/b-never: minAvailable is 3: the budget requires 3 of 3 pods to stay, \
+so none can ever go
+    Change the amount, or scale up: as it is, a drain of a node with its pods never ends. \
+[IB101 never-allows]
+error: PodDisruptionBudget NS/c-again: pdb/b-never and pdb/c-again select the same pods: the API \
+server refuses to evict them (500), and a drain never ends: web-POD, web-POD, web-POD
+    Keep one of them, or make the selectors disjoint. [IB401 two-pdbs]
+warning: PodDisruptionBudget NS/d-one: maxUnavailable is 1 and there is one pod: it may go at any \
+time, and nothing is held
+    Scale up to two or more; a budget cannot protect a single replica. [IB102 one-replica]
+error: PodDisruptionBudget NS/e-each: the pods cannot be counted, so that none can go: \
+daemonsets.apps does not implement the scale subresource
+    Set minAvailable to a number in place of maxUnavailable or a percentage. [IB105 total-unknown]
+warning: PodDisruptionBudget NS/f-llm: the budget counts pods (minAvailable 2), and its pods serve \
+in groups of 2: one pod that goes breaks a whole group (llm-0, llm-1)
+    With Intact, set the label intact.dev/budget-scope: Workload; then the amounts count groups. \
+[IB301 counts-pods-of-groups]
+error: PodUnavailableBudget NS/aimed: spec.targetRef names the Deployment wbe: there is none of \
+that name; the budget protects nothing
+    Correct apiVersion, kind or name, or use a selector. [IB203 unknown-target]
+7 budgets: 4 errors, 3 warnings
 """
 
 
@@ -203,12 +227,16 @@ async def test_budgets_with_findings(ns: NamespaceUnderTest) -> None:
     await ns.running(4)
     await ns.create(DAEMON_SETS, daemon_set("each"))
     await ns.running(7)
+    for name, group in {"llm-0": "llm-0", "llm-0-1": "llm-0", "llm-1": "llm-1"}.items():
+        labels = {"app": "llm", f"{LWS}/name": "llm", f"{LWS}/group-key": group}
+        await ns.pods(name, labels=labels, annotations={f"{LWS}/size": "2"})
     for name, spec in {
         "a-none": covering("nothing", maxUnavailable=1),
         "b-never": covering(minAvailable=3),
         "c-again": covering(maxUnavailable=1),
         "d-one": covering("one", maxUnavailable=1),
         "e-each": covering("each", maxUnavailable=1),
+        "f-llm": covering("llm", minAvailable=2),
     }.items():
         await ns.create(PDBS, {"metadata": {"name": name}, "spec": spec})
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "wbe"}

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from intact.budget.enforcement import Enforcement
 from intact.budget.pdb.group_conditions import GROUPS_NOT_HELD
+from intact.budget.pdb.pods import DISRUPTION_ALLOWED, SYNC_FAILED
 from intact.picture.findings import rules
 from intact.picture.findings.facts import Subject
 from intact.picture.findings.finding import Finding, found
@@ -47,6 +48,9 @@ def _not_counted(subject: Subject) -> Iterator[Finding]:
     budget = subject.budget
     if budget.counted or subject.errors:
         return
+    told = budget.condition_of(DISRUPTION_ALLOWED)
+    if told is not None and told.reason == SYNC_FAILED:
+        return  # it was looked at and cannot be counted, which another rule tells
     generation = budget.budget.metadata.generation
     message = (
         f"status.observedGeneration is {budget.budget.status.observed_generation} and the budget "

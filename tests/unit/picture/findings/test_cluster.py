@@ -7,7 +7,10 @@ import pytest
 from intact.picture.findings.cluster import about_cluster
 from tests.support.findings import WORKLOAD, codes, pdb, pods, pub, subject
 
-UNCOUNTED = {"observedGeneration": 0}
+UNCOUNTED: Any = {"observedGeneration": 0}
+FAILED = UNCOUNTED | {
+    "conditions": [{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed"}]
+}
 NOT_GATED = {
     "observedGeneration": 1,
     "conditions": [{"type": "Working", "status": "False", "reason": "NotGated", "message": "m"}],
@@ -20,6 +23,7 @@ WARN = {"intact.dev/enforcement": "Warn"}
     [
         (pdb(maxUnavailable=1), False, []),
         (pdb(maxUnavailable=1, status=UNCOUNTED), False, [("IB502", "warning")]),
+        (pdb(maxUnavailable=1, status=FAILED), False, []),
         (pub(maxUnavailable=1), False, [("IB501", "error")]),
         (pdb(maxUnavailable=1, labels=WORKLOAD), False, [("IB501", "error")]),
         (pub(maxUnavailable=1), True, []),

@@ -103,24 +103,27 @@ def parse(file: str, text: str, found: list[Manifest], problems: list[NotParsed]
 def _parse_yaml(
     file: str, text: str, found: list[Manifest], problems: list[NotParsed], *, above: int
 ) -> None:
-    loader = ManifestLoader(text)
+    loader, line = ManifestLoader(text), 1
     try:
         while loader.check_node():
             node = loader.get_node()
             assert node is not None
-            value = loader.construct_document(node)
-            found.extend(_objects(file, value, node, node.start_mark.line + 1, above))
-    except (yaml.YAMLError, ValueError) as error:
-        problems.append(NotParsed(Place(file, above + _line_of(error)), _said(error)))
+            line = node.start_mark.line + 1
+            # As JSON has it: keys are strings, and nothing contains itself.
+            value = json.loads(json.dumps(loader.construct_document(node)))
+            found.extend(_objects(file, value, node, line, above))
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        problems.append(NotParsed(Place(file, above + _line_of(error, line)), _said(error)))
     except RecursionError:
-        problems.append(NotParsed(Place(file, above + 1), "it is nested too deeply"))
+        problems.append(NotParsed(Place(file, above + line), "it is nested too deeply"))
     finally:
         loader.dispose()
 
 
-def _line_of(error: Exception) -> int:
+def _line_of(error: Exception, line: int) -> int:
+    """`line` is that of the document, for errors that do not name theirs."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    return mark.line + 1 if mark is not None else 1
+    return mark.line + 1 if mark is not None else line
 
 
 def _said(error: Exception) -> str:

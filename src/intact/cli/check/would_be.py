@@ -110,17 +110,20 @@ def wanted(kind: str, spec: Json) -> int | None:
 
 def _pod(namespace: str, name: str, template: Json) -> Json:
     """A pod of this template, with only what decides on budgets."""
-    meta, spec = template.get("metadata"), template.get("spec")
-    meta = meta if isinstance(meta, dict) else {}
-    spec = spec if isinstance(spec, dict) else {}
+    meta, spec = _map(template.get("metadata")), _map(template.get("spec"))
     read = ("schedulingGroup", "workloadRef", "workload", "workloadReference")
     return {
         "metadata": {
             "name": name,
             "namespace": namespace,
             "uid": f"Pod/{namespace}/{name}",
-            "labels": dict(meta.get("labels") or {}),
-            "annotations": dict(meta.get("annotations") or {}),
+            "labels": _map(meta.get("labels")),
+            "annotations": _map(meta.get("annotations")),
         },
         "spec": {key: spec[key] for key in read if key in spec},
     }
+
+
+def _map(given: object) -> Json:
+    """A copy of a map; an empty one in place of anything else."""
+    return dict(given) if isinstance(given, dict) else {}

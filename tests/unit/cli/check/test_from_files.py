@@ -4,16 +4,44 @@ own."""
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from intact.cli.check.from_files import check_files
 from intact.cli.check.located import Located
-from intact.cli.check.manifests import read_manifests
+from intact.cli.check.manifests import Manifest, read_manifests
 from intact.picture.findings.check import worst
 from intact.picture.findings.finding import Severity
 from intact.picture.findings.rules import RULES
 from tests.support.broken_budgets import Broken, broken_budgets
 from tests.support.examples import EXAMPLES, ROOT
 
+FIELDS = st.sampled_from(
+    [
+        "metadata",
+        "name",
+        "labels",
+        "annotations",
+        "spec",
+        "selector",
+        "matchLabels",
+        "matchExpressions",
+        "key",
+        "operator",
+        "values",
+        "maxUnavailable",
+        "minAvailable",
+        "targetRef",
+        "podGroupPolicy",
+        "groupLabelKey",
+        "minReadyReplicas",
+        "replicas",
+        "template",
+        "leaderWorkerTemplate",
+        "size",
+        "workerTemplate",
+    ]
+)
 ONLY_IN_CLUSTERS = {"IB501", "IB502", "IB503"}
 
 
@@ -111,3 +139,27 @@ def test_a_namespace_for_objects_that_name_none(tmp_path: Path) -> None:
     (tmp_path / "pdb.yaml").write_text(BUDGET)
     [found] = checked(tmp_path, namespace="apps")
     assert found.finding.about.namespace == "apps"
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("100%"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(FIELDS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    budget=st.dictionaries(FIELDS, ANYTHING),
+    kind=st.sampled_from(["PodDisruptionBudget", "PodUnavailableBudget"]),
+    workload=st.dictionaries(FIELDS, ANYTHING),
+)
+def test_whatever_a_manifest_holds_it_is_checked(
+    budget: dict[str, object], kind: str, workload: dict[str, object]
+) -> None:
+    group = "policy/v1" if kind == "PodDisruptionBudget" else "policy.kruise.io/v1alpha1"
+    manifests = [
+        Manifest("a", {"apiVersion": group, "kind": kind, "metadata": {"name": "a"}} | budget),
+        Manifest("a", {"kind": "LeaderWorkerSet", "metadata": {"name": "b"}, "spec": workload}),
+    ]
+    for one in check_files(manifests, []):
+        assert one.finding.message

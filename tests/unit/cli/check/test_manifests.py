@@ -98,6 +98,8 @@ def test_what_has_no_kind_is_passed_over() -> None:
         ("kind: A\n---\nkind: B\n  bad: {\n", 4, "mapping values are not allowed here"),
         ("kind: A\n---\nkind: {{ .Values.kind }}\n", 3, "found unhashable key"),
         ('{"kind": "A"}\n{"kind": }\n', 2, "Expecting value"),
+        ("kind: A\n---\n&a\nkind: B\nspec: *a\n", 3, "Circular reference"),
+        ("kind: A\n---\nkind: B\nspec: !!binary aGk=\n", 3, "not JSON serializable"),
     ],
 )
 def test_what_cannot_be_parsed_has_a_line_and_what_is_before_counts(

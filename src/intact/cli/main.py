@@ -28,6 +28,11 @@ def main() -> None:
     """Keeps multi-pod replicas whole on Kubernetes."""
 
 
+def plugin() -> None:
+    """`kubectl intact ...`: kubectl starts `kubectl-intact`, and passes everything on."""
+    main(prog_name="kubectl intact")
+
+
 @main.command()
 @cluster_options
 @click.option(
@@ -223,6 +228,25 @@ def translate(files: tuple[str, ...], to: str, output: str | None) -> None:
     command.translate(files, to, output)
 
 
+@main.command()
+@check_options
+def check(
+    cluster: Cluster,
+    files: tuple[str, ...],
+    all_namespaces: bool,
+    wait: float | None,
+    output: str,
+) -> None:
+    """Ask whether Intact works, and find budgets that can never be met or protect nothing.
+
+    Looks at the cluster; with -f, at manifests, without any cluster. Exit code 0: nothing worse
+    than a note; 3: warnings; 4: errors.
+    """
+    from intact.cli.check import command
+
+    command.check(cluster, files, all_namespaces=all_namespaces, wait=wait, output=output)
+
+
 @main.group()
 def rehearse() -> None:
     """Find out what a maintenance would do, on a copy of the cluster in simulated time.
@@ -302,28 +326,4 @@ def rollout(groups: tuple[str, ...], cluster: Cluster, rehearsal: Rehearsal) -> 
     command.rollout(cluster, rehearsal, groups)
 
 
-@main.command()
-@check_options
-def check(
-    cluster: Cluster,
-    files: tuple[str, ...],
-    all_namespaces: bool,
-    wait: float | None,
-    output: str,
-) -> None:
-    """Ask whether Intact works, and find budgets that can never be met or protect nothing.
-
-    Looks at the cluster; with -f, at manifests, without any cluster. Exit code 0: nothing worse
-    than a note; 3: warnings; 4: errors.
-    """
-    from intact.cli.check import command
-
-    command.check(cluster, files, all_namespaces=all_namespaces, wait=wait, output=output)
-
-
 main.add_command(rbg)
-
-
-def plugin() -> None:
-    """`kubectl intact ...`: kubectl starts `kubectl-intact`, and passes everything on."""
-    main(prog_name="kubectl intact")

@@ -34,7 +34,7 @@ _CONTEXT = click.option(
 )
 
 
-def given(_context: object, _option: object, value: str | None) -> str | None:
+def _given(_context: object, _option: object, value: str | None) -> str | None:
     """kubectl takes -n=NAME, too; click takes the equals sign for a part of the name."""
     return value.removeprefix("=") if value else None
 
@@ -43,12 +43,12 @@ _GROUP_NAMESPACE = click.option(
     "-n",
     "--namespace",
     metavar="NAME",
-    callback=given,
+    callback=_given,
     help="Namespace of the group; else the context's.",
 )
 
 
-class Output(click.Choice[str]):
+class _Output(click.Choice[str]):
     """Also as -o=json, which kubectl takes."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
@@ -58,7 +58,7 @@ class Output(click.Choice[str]):
 output_option = click.option(
     "-o",
     "--output",
-    type=Output(["json", "yaml", "wide", "name"]),
+    type=_Output(["json", "yaml", "wide", "name"]),
     callback=lambda _context, _option, value: value or "",
     help="Format; else text.",
 )
@@ -198,3 +198,12 @@ def rehearsal_options(command: Callable[..., R]) -> Callable[..., R]:
         return command(rehearsal=rehearsal, **given)
 
     return called
+
+
+findings_output = click.option(
+    "-o",
+    "--output",
+    type=_Output(["json", "sarif"]),
+    callback=lambda _context, _option, value: value or "",
+    help="Format; else text.",
+)

@@ -47,7 +47,7 @@ class Right(NamedTuple):
 
 async def rights(client: Client, found: Found) -> Line:
     namespace = found.namespace
-    wanted = access(namespace)
+    wanted = access(namespace, found.controllers)
     try:
         there = {
             (each["kind"], each["metadata"]["name"]): await _get(client, each)

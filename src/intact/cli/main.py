@@ -6,6 +6,7 @@ of kubectl starts often, and `intact --help` must not wait for what it does not 
 
 import click
 
+from intact.cli.check.options import check_options
 from intact.cli.durations import Duration
 from intact.cli.options import (
     Cluster,
@@ -25,6 +26,11 @@ from intact.operator.names import HTTP_PORT
 @click.version_option(package_name="intact")
 def main() -> None:
     """Keeps multi-pod replicas whole on Kubernetes."""
+
+
+def plugin() -> None:
+    """`kubectl intact ...`: kubectl starts `kubectl-intact`, and passes everything on."""
+    main(prog_name="kubectl intact")
 
 
 @main.command()
@@ -220,6 +226,25 @@ def translate(files: tuple[str, ...], to: str, output: str | None) -> None:
     from intact.cli import translate as command
 
     command.translate(files, to, output)
+
+
+@main.command()
+@check_options
+def check(
+    cluster: Cluster,
+    files: tuple[str, ...],
+    all_namespaces: bool,
+    wait: float | None,
+    output: str,
+) -> None:
+    """Ask whether Intact works, and find budgets that can never be met or protect nothing.
+
+    Looks at the cluster; with -f, at manifests, without any cluster. Exit code 0: nothing worse
+    than a note; 3: warnings; 4: errors.
+    """
+    from intact.cli.check import command
+
+    command.check(cluster, files, all_namespaces=all_namespaces, wait=wait, output=output)
 
 
 @main.group()

@@ -198,3 +198,12 @@ def rehearsal_options(command: Callable[..., R]) -> Callable[..., R]:
         return command(rehearsal=rehearsal, **given)
 
     return called
+
+
+findings_output = click.option(
+    "-o",
+    "--output",
+    type=_Output(["json", "sarif"]),
+    callback=lambda _context, _option, value: value or "",
+    help="Format; else text.",
+)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version
 
@@ -9,9 +10,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from intact.cli.main import main
+from intact.cli.main import main, plugin
+from tests.support.examples import ROOT
 
 COMMANDS = [
+    "check",
     "manifests",
     "rbg history",
     "rbg pause",
@@ -65,6 +68,45 @@ def test_intact_says_what_it_is(option: str, said: str) -> None:
     assert said in result.output
 
 
+def test_as_a_plugin_of_kubectl_the_usage_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/local/bin/kubectl-intact", "check", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        plugin()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("Usage: kubectl intact check [OPTIONS]")
+
+
+def test_both_commands_are_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {
+        "intact": "intact.cli.main:main",
+        "kubectl-intact": "intact.cli.main:plugin",
+    }
+
+
+KUBECTL = {
+    "-n": "--namespace",
+    "-A": "--all-namespaces",
+    "-l": "--selector",
+    "-o": "--output",
+    "-f": "--filename",
+    "-w": "--watch",
+}
+"""What kubectl's short options stand for."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_short_options_mean_what_they_mean_to_kubectl(name: str) -> None:
+    for parameter in dict(commands())[name].params:
+        if isinstance(parameter, click.Option):
+            for short in KUBECTL.keys() & set(parameter.opts):
+                assert KUBECTL[short] in parameter.opts
+            if "--all-namespaces" in parameter.opts:
+                assert "-A" in parameter.opts
+
+
 HEAVY = ("msgspec", "aiohttp", "asyncio", "yaml", "prometheus_client", "cryptography")
 
 
@@ -74,7 +116,8 @@ def test_help_does_not_wait_for_what_it_does_not_use() -> None:
 import sys
 from click.testing import CliRunner
 before = set(sys.modules)
-from intact.cli.main import main
+from intact.cli.main import main, plugin
+from tests.support.examples import ROOT
 assert CliRunner().invoke(main, ["--help"]).exit_code == 0
 print(*sorted(set({HEAVY!r}) & (set(sys.modules) - before)))
 """

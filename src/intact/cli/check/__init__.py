@@ -1,0 +1,1 @@
+"""`intact check`: the installation, and the budgets of a cluster or of files."""

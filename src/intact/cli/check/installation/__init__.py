@@ -1,0 +1,1 @@
+"""Whether Intact is installed and works: one line for each question."""

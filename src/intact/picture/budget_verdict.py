@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from intact.budget.enforcement import Enforcement
 from intact.model.listing import listed
 from intact.model.pod_state import is_terminating
 from intact.picture.budgets import BudgetPicture
@@ -48,6 +49,29 @@ def exhausted(budget: BudgetPicture, reason: Reason = Reason.EXHAUSTED) -> Budge
         return never_allows(budget)
     text = available_text(budget)
     return waits(budget, reason, text, ready_again(budget), budget.down)
+
+
+def intact_down(budget: BudgetPicture) -> BudgetVerdict:
+    text = "Intact seems to be down: the API server lets nothing go without it"
+    return waits(budget, Reason.INTACT_DOWN, text, "Intact is up again")
+
+
+def not_processed(budget: BudgetPicture, by: str) -> BudgetVerdict:
+    text = f"{by} is still counting its pods"
+    return waits(budget, Reason.NOT_PROCESSED, text, f"{by} has counted {budget.reference}")
+
+
+def not_counted(budget: BudgetPicture, text: str) -> BudgetVerdict:
+    return never(budget, Reason.NOT_COUNTED, text, f"the pods of {budget.reference} can be counted")
+
+
+def as_enforced(verdict: BudgetVerdict) -> BudgetVerdict:
+    """The same, unless the budget only tells of denials."""
+    budget, mode = verdict.budget, verdict.budget.enforcement
+    if verdict.word is Word.MAY_GO or mode is Enforcement.ENFORCE:
+        return verdict
+    note = f"by its enforcement {mode}, it tells of denials and holds nothing"
+    return allows(budget, Reason.NOT_ENFORCED, verdict.text, note)
 
 
 def never_allows(budget: BudgetPicture) -> BudgetVerdict:

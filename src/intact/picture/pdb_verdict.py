@@ -4,7 +4,6 @@ where Intact counts groups, that of its gate."""
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from intact.budget.enforcement import Enforcement
 from intact.budget.native_eviction import Refused, counts_for, is_free, refused
 from intact.budget.pdb import group_decision
 from intact.budget.pdb.annotations import read_ledger
@@ -25,18 +24,23 @@ from intact.model.times import timestamp
 from intact.picture.budget_verdict import (
     BudgetVerdict,
     allows,
+    as_enforced,
     available_text,
     both,
     counted,
     exhausted,
+    intact_down,
     never,
     never_allows,
+    not_counted,
+    not_processed,
     waits,
 )
 from intact.picture.budgets import BudgetPicture
-from intact.picture.reasons import Reason, Word
+from intact.picture.reasons import Reason
 from intact.picture.units import State
 
+STOCK = "the disruption controller"
 _POLICY = "unhealthyPodEvictionPolicy"
 _FREE = {
     group_decision.Reason.RECORDED: (Reason.RECORDED, "it was let go already"),
@@ -107,14 +111,8 @@ def _judge(
     if budget.server_decides:
         return _by_server(found, budget, pod)
     if leading is False:
-        text = "Intact is down: the API server lets nothing go without it"
-        return waits(found, Reason.INTACT_DOWN, text, "Intact is up again")
-    verdict = _in_groups(found, budget, pod, live_of(found), now)
-    mode = found.enforcement
-    if verdict.word is Word.MAY_GO or mode is Enforcement.ENFORCE:
-        return verdict
-    note = f"by its enforcement {mode}, it tells of denials and holds nothing"
-    return allows(found, Reason.NOT_ENFORCED, verdict.text, note)
+        return intact_down(found)
+    return as_enforced(_in_groups(found, budget, pod, live_of(found), now))
 
 
 def _in_pods(
@@ -128,7 +126,7 @@ def _in_pods(
         case None:
             return allows(found, note=note)
         case Refused.NOT_PROCESSED:
-            return _not_processed(found, "the disruption controller")
+            return not_processed(found, STOCK)
         case Refused.TOO_MANY:
             going = len(status.disrupted_pods)
             text = f"it waits for {going} pods that it has let go"
@@ -137,11 +135,21 @@ def _in_pods(
             return _spent(found, pod)
 
 
+def cannot_be_counted(found: BudgetPicture) -> BudgetVerdict | None:
+    """What the budget says if its controller finds no number of pods for it; else None."""
+    said = found.condition_of(DISRUPTION_ALLOWED)
+    is_so = said is not None and said.reason == SYNC_FAILED
+    return not_counted(found, said.message) if said is not None and is_so else None
+
+
+def invalid(found: BudgetPicture, budget: PodDisruptionBudget) -> BudgetVerdict:
+    text = "; ".join(map(str, check_settings(budget)))
+    return never(found, Reason.INVALID, text, f"{found.reference} is corrected")
+
+
 def _spent(found: BudgetPicture, pod: DetailedPod) -> BudgetVerdict:
-    condition = found.condition_of(DISRUPTION_ALLOWED)
-    if condition is not None and condition.reason == SYNC_FAILED:
-        when = f"the disruption controller can count the pods of {found.reference}"
-        return never(found, Reason.NOT_COUNTED, condition.message, when)
+    if verdict := cannot_be_counted(found):
+        return verdict
     if found.never:
         return never_allows(found)
     if not has_condition(pod, "Ready"):
@@ -157,18 +165,13 @@ def _held_unhealthy(found: BudgetPicture, state: str) -> BudgetVerdict:
     return waits(found, Reason.UNHEALTHY, text, when, found.down)
 
 
-def _not_processed(found: BudgetPicture, by: str) -> BudgetVerdict:
-    text = f"{by} is still counting its pods"
-    return waits(found, Reason.NOT_PROCESSED, text, f"{by} has counted {found.reference}")
-
-
 def _by_server(
     found: BudgetPicture, budget: PodDisruptionBudget, pod: DetailedPod
 ) -> BudgetVerdict:
     """As an API server of KEP-5682 decides, in groups."""
     unit = found.unit_of(pod)
     if not found.counted:
-        return _not_processed(found, "the disruption controller")
+        return not_processed(found, STOCK)
     if unit is None or not unit.is_group or unit.state is State.UNKNOWN:
         return _unknown(found, unit.name if unit is not None and unit.is_group else None)
     if not unit.is_up:
@@ -192,11 +195,10 @@ def _in_groups(
     ledger = read_ledger(budget)
     if problem := problem_of(budget, ledger):
         if problem.reason is not group_decision.Reason.INVALID:
-            return _not_processed(found, "Intact")
-        text = "; ".join(map(str, check_settings(budget)))
-        return never(found, Reason.INVALID, text, f"{found.reference} is corrected")
+            return not_processed(found, "Intact")
+        return invalid(found, budget)
     if repair(budget, now).problems:
-        return _not_processed(found, "Intact")
+        return not_processed(found, "Intact")
     assert ledger is not None
     subject = _subject(budget, ledger, pod, live, now)
     if live.counts.undefined and not subject.recorded:

@@ -4,7 +4,6 @@ on the stored budget."""
 from collections.abc import Iterable
 from datetime import datetime
 
-from intact.budget.enforcement import Enforcement
 from intact.budget.pub import conditions, decision
 from intact.budget.pub.availability import is_available, is_exempt
 from intact.budget.pub.decision import Decision, Subject
@@ -20,14 +19,18 @@ from intact.model.workload import ordinal_of
 from intact.picture.budget_verdict import (
     BudgetVerdict,
     allows,
+    as_enforced,
     available_text,
     exhausted,
+    intact_down,
     never,
+    not_counted,
+    not_processed,
     ready_again,
     waits,
 )
 from intact.picture.budgets import BudgetPicture
-from intact.picture.reasons import Reason, Word
+from intact.picture.reasons import Reason
 
 _FREE = {
     decision.Reason.NOT_AVAILABLE: (Reason.NOT_AVAILABLE, "it is not ready: it costs nothing"),
@@ -56,26 +59,38 @@ def judge_pub(
     if free := _not_held(found, budget, pod):
         return free
     if leading is False:
-        text = "Intact is down: the API server lets nothing go without it"
-        return waits(found, Reason.INTACT_DOWN, text, "Intact is up again")
+        return intact_down(found)
     subject = _subject(found, pod, list(owners))
     decided = decision.decide(budget, subject, Operation.EVICT, now)
-    verdict = _explained(found, budget, subject, decided, now)
-    mode = found.enforcement
-    if verdict.word is Word.MAY_GO or mode is Enforcement.ENFORCE:
-        return verdict
-    note = f"by its enforcement {mode}, it tells of denials and holds nothing"
-    return allows(found, Reason.NOT_ENFORCED, verdict.text, note)
+    return as_enforced(_explained(found, budget, subject, decided, now))
 
 
-def _not_held(
-    found: BudgetPicture, budget: PodUnavailableBudget, pod: DetailedPod
-) -> BudgetVerdict | None:
+def holds_nothing(found: BudgetPicture) -> BudgetVerdict | None:
+    """What the budget says if the API server does not ask Intact about its pods; else None."""
     if found.intact is False:
         return allows(found, Reason.NOT_HELD, found.not_working)
     working = found.condition
     if working is not None and working.status == "False" and working.reason in _NOT_ASKED:
         return allows(found, Reason.NOT_HELD, "it holds nothing", working.message)
+    return None
+
+
+def unreadable(found: BudgetPicture, budget: PodUnavailableBudget) -> BudgetVerdict:
+    text = f"the budget cannot be read: {problem_of(budget)}"
+    return never(found, Reason.UNREADABLE, text, f"{found.reference} is corrected")
+
+
+def total_unknown(found: BudgetPicture) -> BudgetVerdict | None:
+    """What the budget says if nothing tells how many units there should be; else None."""
+    said = found.condition_of(conditions.TOTAL_UNKNOWN)
+    return not_counted(found, said.message) if said is not None and said.status == "True" else None
+
+
+def _not_held(
+    found: BudgetPicture, budget: PodUnavailableBudget, pod: DetailedPod
+) -> BudgetVerdict | None:
+    if free := holds_nothing(found):
+        return free
     if is_exempt(pod):
         return allows(found, Reason.EXEMPT, "the pod has the annotation pub.kruise.io/no-protect")
     settings = read_settings(budget)
@@ -123,8 +138,7 @@ def _explained(
         return allows(found, *_FREE.get(decided.reason, (Reason.ALLOWED, "")))
     match decided.reason:
         case decision.Reason.UNREADABLE:
-            text = f"the budget cannot be read: {problem_of(budget)}"
-            return never(found, Reason.UNREADABLE, text, f"{found.reference} is corrected")
+            return unreadable(found, budget)
         case decision.Reason.STAYED:
             until = _until(budget, pod, now)
             text = "it was let go and is still here: another webhook, or a budget, refuses it"
@@ -134,11 +148,7 @@ def _explained(
             return _held_unhealthy(found, pod)
         case decision.Reason.EXHAUSTED | decision.Reason.LIVE_COUNT if found.total:
             return _exhausted(found, budget)
-    if (unknown := found.condition_of(conditions.TOTAL_UNKNOWN)) and unknown.status == "True":
-        when = f"Intact can read how many pods {found.reference} should have"
-        return never(found, Reason.NOT_COUNTED, unknown.message, when)
-    text = "Intact is still counting its pods"
-    return waits(found, Reason.NOT_PROCESSED, text, f"Intact has counted {found.reference}")
+    return total_unknown(found) or not_processed(found, "Intact")
 
 
 def _exhausted(found: BudgetPicture, budget: PodUnavailableBudget) -> BudgetVerdict:

@@ -201,8 +201,8 @@ CASES: dict[str, Case] = {
         Word.NEVER,
         Reason.INVALID,
         (
-            "metadata.labels[intact.dev/budget-scope]: Invalid value: \"Shard\": 'Shard' is not one of "
-            "Workload, PodGroup, Pod"
+            'metadata.labels[intact.dev/budget-scope]: Invalid value: "Shard": '
+            "'Shard' is not one of Workload, PodGroup, Pod"
         ),
     ),
     "another ledger": (
@@ -245,7 +245,7 @@ CASES: dict[str, Case] = {
         said(group_pdb(ledger=LEFT, allowed=2), leading=False),
         Word.WAITS,
         Reason.INTACT_DOWN,
-        "Intact is down: the API server lets nothing go without it",
+        "Intact seems to be down: the API server lets nothing go without it",
     ),
     "the API server counts, and no group is known": (
         said(by_server(), asked=POD, intact=False),

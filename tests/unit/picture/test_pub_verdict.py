@@ -202,7 +202,7 @@ CASES: dict[str, Case] = {
         said(pub(allowed=2), leading=False),
         Word.WAITS,
         Reason.INTACT_DOWN,
-        "Intact is down: the API server lets nothing go without it",
+        "Intact seems to be down: the API server lets nothing go without it",
     ),
 }
 

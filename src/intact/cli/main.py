@@ -11,9 +11,12 @@ from intact.cli.options import (
     Cluster,
     Rehearsal,
     cluster_options,
+    document_option,
+    everywhere_option,
     group_options,
     node_selector,
     operator_namespace,
+    output_option,
     rehearsal_options,
 )
 from intact.cli.rbg.commands import rbg
@@ -305,3 +308,54 @@ def rollout(groups: tuple[str, ...], cluster: Cluster, rehearsal: Rehearsal) -> 
 
 
 main.add_command(rbg)
+
+
+@main.command()
+def version() -> None:
+    """Print the version of this command."""
+    from importlib.metadata import version as version_of
+
+    click.echo(f"intact {version_of('intact')}")
+
+
+@main.command()
+@click.argument("words", metavar="TYPE/NAME", nargs=-1, required=True)
+@group_options
+@document_option
+def why(words: tuple[str, ...], cluster: Cluster, output: str) -> None:
+    """Say what holds a pod, and what it waits for; also of a node, a budget, a group or an rbg.
+
+    TYPE is pod, node, pub, pdb, rbg or group; TYPE NAME is the same. Exit code 0: it may go now;
+    3: it waits; 4: it never goes as things are.
+    """
+    from intact.cli.why.command import why as command
+    from intact.cli.why.types import asked
+
+    command(asked(words), cluster, output)
+
+
+@main.command()
+@click.argument("what", type=click.Choice(["budgets", "groups", "pods"]))
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@group_options
+@everywhere_option
+@click.option("-l", "--selector", metavar="SELECTOR", default="", help="Those with these labels.")
+@click.option("-w", "--watch", is_flag=True, help="Draw the list again after each change.")
+@output_option
+def get(
+    what: str,
+    names: tuple[str, ...],
+    cluster: Cluster,
+    everywhere: bool,
+    selector: str,
+    watch: bool,
+    output: str,
+) -> None:
+    """List budgets of both kinds, groups, or pods with what their budgets say.
+
+    NAME may also be written as pub/NAME, pdb/NAME, group/NAME or pod/NAME.
+    """
+    from intact.cli.get import command
+
+    wanted = command.Wanted(what, names, selector, everywhere, output)
+    command.get(wanted, cluster, watch=watch)

@@ -6,6 +6,7 @@ of kubectl starts often, and `intact --help` must not wait for what it does not 
 
 import click
 
+from intact import __version__
 from intact.cli.durations import Duration
 from intact.cli.options import (
     Cluster,
@@ -24,7 +25,7 @@ from intact.operator.names import CONTROLLERS, DEFAULT_CONTROLLERS, HTTP_PORT
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="intact")
+@click.version_option(__version__, package_name="intact")
 def main() -> None:
     """Keeps multi-pod replicas whole on Kubernetes."""
 
@@ -313,9 +314,7 @@ main.add_command(rbg)
 @main.command()
 def version() -> None:
     """Print the version of this command."""
-    from importlib.metadata import version as version_of
-
-    click.echo(f"intact {version_of('intact')}")
+    click.echo(f"intact {__version__}")
 
 
 @main.command()

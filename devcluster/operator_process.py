@@ -13,7 +13,7 @@ from devcluster import process
 from devcluster.errors import ComponentError
 from devcluster.waiting import wait_for
 
-_LISTENING = re.compile(r"serving http on (\S+)")
+_LISTENING = re.compile(r'serving http on ([^\s"]+)')
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 

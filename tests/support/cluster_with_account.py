@@ -22,6 +22,7 @@ from tests.support.objects import Json
 from tests.support.pdb_groups import APISERVER_FLAGS
 
 HOME = "intact-system"
+CONTROLLERS = "pub,pdb,rbg,disruption"
 ACCOUNT = f"system:serviceaccount:{HOME}:intact"
 _POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -59,7 +60,8 @@ class ClusterWithAccount(ClusterWithIntact):
     def open(self) -> None:
         super().open()
         intact = Path(sys.executable).with_name("intact")
-        made = _output([str(intact), "manifests", "--image", "example.test/intact:1"])
+        options = ("--image=example.test/intact:1", f"--controllers={CONTROLLERS}")
+        made = _output([str(intact), "manifests", *options])
         _kubectl(self.cluster, "apply", "--filename=-", stdin=made)
         until_allowed(self.cluster, HOME)
         token = _kubectl(self.cluster, "create", "token", "intact", f"--namespace={HOME}")
@@ -75,7 +77,7 @@ class ClusterWithAccount(ClusterWithIntact):
         shutil.rmtree(self._directory)
 
     def start(self, log: Path) -> OperatorProcess:
-        options = (f"--webhook-bind={self.bind}", "--controllers=pub,pdb,rbg,disruption")
+        options = (f"--webhook-bind={self.bind}", f"--controllers={CONTROLLERS}")
         return OperatorProcess(self._kubeconfig, log, *options)
 
     def requests(self) -> Iterator[Json]:

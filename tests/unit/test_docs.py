@@ -18,17 +18,27 @@ from intact.budget.pub.decision import Reason
 from intact.cli.main import main
 from intact.kube.client import Client
 from intact.kube.lease import Election
+from intact.model.event import ObjectReference
 from intact.operator.install.rbac import OWNERS_LABEL
 from intact.operator.metrics import Metrics
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
+from intact.operator.pub.gate import NATIVE_REFUSAL
 from intact.operator.rbg.controller import RbgController
+from intact.operator.webhook import audit, decisions
+from intact.operator.webhook.configuration import (
+    UrlAddress,
+    mutating_configuration,
+    validating_configuration,
+)
+from intact.operator.webhook.denials import Denial, fields_of
 from intact.operator.webhook.serving import Webhooks
 from intact.sandbox import MemoryApi
 from tests.support.examples import EXAMPLES, ROOT, covering_test, documents
 
 CLI = (ROOT / "docs/reference/cli.md").read_text()
 METRICS = (ROOT / "docs/reference/metrics.md").read_text()
+REFUSALS = (ROOT / "docs/reference/refusals.md").read_text()
 PDB = (ROOT / "docs/reference/pdb.md").read_text()
 PUB = (ROOT / "docs/reference/pub.md").read_text()
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
@@ -106,6 +116,42 @@ def test_every_reason_of_a_condition_is_documented() -> None:
 @pytest.mark.parametrize("reason", [*Reason, *GroupReason])
 def test_every_reason_of_a_decision_is_documented(reason: str) -> None:
     assert f"| `{reason}` |" in METRICS
+
+
+def rows(section: str) -> set[str]:
+    """The first cells of the tables in a section of the page on refusals."""
+    found = REFUSALS.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `([\w-]+)` \|", found, re.MULTILINE))
+
+
+def test_every_field_of_a_denial_in_the_log_is_documented_and_no_other() -> None:
+    reference = ObjectReference()
+    denial = Denial(reference, reference, "", "", "", "")
+    assert rows("Fields of log lines") == fields_of(denial, set(), 1).keys()
+
+
+def test_every_audit_annotation_and_its_own_reasons_are_documented_and_no_other() -> None:
+    reasons = {*audit.Reason, NATIVE_REFUSAL} - {*Reason}
+    assert rows("Audit annotations") == {*audit.KEYS, *reasons}
+
+
+@pytest.mark.parametrize("decision", audit.Decision)
+def test_every_decision_in_the_audit_log_is_documented(decision: str) -> None:
+    assert f"`{decision}`" in REFUSALS
+
+
+def test_every_webhook_that_audits_is_documented() -> None:
+    address = UrlAddress("localhost", 1)
+    registered = [
+        *validating_configuration(address, b"")["webhooks"],
+        *mutating_configuration(address, b"")["webhooks"],
+    ]
+    names = {each["name"] for each in registered} - {"pods.place.intact.dev"}  # refuses nothing
+    assert sorted(name for name in names if f"`{name}`" not in REFUSALS) == []
+
+
+def test_the_bound_of_series_is_documented() -> None:
+    assert f"{decisions.MOST:,} budgets" in METRICS
 
 
 SETTINGS = (

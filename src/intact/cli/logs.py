@@ -2,22 +2,29 @@
 
 Names and messages of others are in them. Whatever is not printable is escaped here, in one place: a
 name can neither begin a line of its own nor direct a terminal. A long message is cut.
+
+A call may state what it tells in fields, too, for JSON alone: `log.info("…", extra={"fields":
+{"budget": name}})`. Values are strings, lists of strings, numbers or booleans.
 """
 
 import json
 import logging
 import re
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 LONGEST = 8192
 """Characters of a message. Container runtimes split lines of 16 KiB."""
+LONGEST_FIELD = 512
+"""Characters of a string in a field. Names of Kubernetes have at most 253."""
 _SUSPECT = re.compile(r"[^\x20-\x7e]")
 
 
 class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        line = {
+        fields: Mapping[str, object] = getattr(record, "fields", {})
+        line: dict[str, object] = {
             "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -25,6 +32,8 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
+        for name, value in fields.items():
+            line.setdefault(name, _bounded(value))
         return _SUSPECT.sub(_as_json, json.dumps(line, ensure_ascii=False))
 
 
@@ -49,9 +58,15 @@ def set_up(log_format: str) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 
-def _cut(text: str) -> str:
-    more = len(text) - LONGEST
-    return text if more <= 0 else f"{text[:LONGEST]}... ({more} characters more)"
+def _cut(text: str, longest: int = LONGEST) -> str:
+    more = len(text) - longest
+    return text if more <= 0 else f"{text[:longest]}... ({more} characters more)"
+
+
+def _bounded(value: object) -> object:
+    if isinstance(value, list):
+        return [_bounded(each) for each in value]
+    return _cut(value, LONGEST_FIELD) if isinstance(value, str) else value
 
 
 def _printable(text: str) -> str:

@@ -12,6 +12,7 @@ from intact.cli.options import (
     Cluster,
     Rehearsal,
     cluster_options,
+    controllers_option,
     document_option,
     everywhere_option,
     group_options,
@@ -21,7 +22,7 @@ from intact.cli.options import (
     rehearsal_options,
 )
 from intact.cli.rbg.commands import rbg
-from intact.operator.names import CONTROLLERS, DEFAULT_CONTROLLERS, HTTP_PORT
+from intact.operator.names import HTTP_PORT
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,13 +65,7 @@ def main() -> None:
     metavar="FILE",
     help="Answer only API servers that show a certificate of this CA.",
 )
-@click.option(
-    "--controllers",
-    metavar="LIST",
-    default=",".join(DEFAULT_CONTROLLERS),
-    show_default=True,
-    help=f"What to run, separated by commas: {', '.join(CONTROLLERS)}.",
-)
+@controllers_option
 def run(
     cluster: Cluster,
     http_bind: str,
@@ -115,17 +110,19 @@ def run(
     multiple=True,
     help="Addresses that may reach the webhooks; else all. May be repeated.",
 )
+@controllers_option
 def manifests(
     namespace: str,
     image: str | None,
     replicas: int,
     memory_limit: str | None,
     api_server_cidr: tuple[str, ...],
+    controllers: str,
 ) -> None:
     """Print everything that a cluster needs to run Intact, as YAML."""
     from intact.cli import manifests as command
 
-    command.show(namespace, image, replicas, memory_limit, api_server_cidr)
+    command.show(namespace, image, replicas, memory_limit, api_server_cidr, controllers)
 
 
 @main.command()

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from intact import __version__
+from intact.cli.options import parse_controllers
 from intact.operator.install.manifests import MEMORY_LIMIT, manifests
 
 
@@ -17,6 +18,7 @@ def show(
     replicas: int,
     memory_limit: str | None,
     api_server_cidrs: Sequence[str],
+    controllers: str,
 ) -> None:
     if memory_limit is not None and not re.fullmatch(r"[1-9]\d*(k|M|G|Ki|Mi|Gi)?", memory_limit):
         raise click.UsageError(f"--memory-limit {memory_limit!r} is not a size like 512Mi")
@@ -31,6 +33,7 @@ def show(
         replicas=replicas,
         memory_limit=memory_limit or MEMORY_LIMIT,
         api_server_cidrs=api_server_cidrs,
+        controllers=parse_controllers(controllers),
     )
     documents = [msgspec.yaml.encode(each).decode() for each in objects]
     click.echo("---\n".join(documents), nl=False)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from intact.cli.durations import Duration, WorkloadDuration
-from intact.operator.names import NAMESPACE
+from intact.operator.names import CONTROLLERS, DEFAULT_CONTROLLERS, NAMESPACE
 
 R = TypeVar("R")
 
@@ -82,6 +82,26 @@ operator_namespace = click.option(
     show_default=True,
     help="Namespace that Intact runs in.",
 )
+
+
+controllers_option = click.option(
+    "--controllers",
+    metavar="LIST",
+    default=",".join(DEFAULT_CONTROLLERS),
+    show_default=True,
+    help=f"What to run, separated by commas: {', '.join(CONTROLLERS)}.",
+)
+
+
+def parse_controllers(text: str) -> tuple[str, ...]:
+    chosen = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in chosen if name not in CONTROLLERS]
+    if unknown or not chosen:
+        raise click.UsageError(
+            f"--controllers {text!r}: {', '.join(unknown) or 'nothing'} is not one of "
+            f"{', '.join(CONTROLLERS)}"
+        )
+    return chosen
 
 
 def cluster_options(command: Callable[..., R]) -> Callable[..., R]:

@@ -6,12 +6,12 @@ import re
 import click
 
 from intact.cli import logs
-from intact.cli.options import Cluster
+from intact.cli.options import Cluster, parse_controllers
 from intact.kube import config as kube_config
 from intact.kube.errors import ConfigError
 from intact.operator.errors import StartError
 from intact.operator.event_loop import paced_loop
-from intact.operator.names import CONTROLLERS, WEBHOOK_PORT
+from intact.operator.names import WEBHOOK_PORT
 from intact.operator.run import Options
 from intact.operator.run import run as run_operator
 from intact.operator.webhook.client_ca import ClientCa
@@ -71,14 +71,3 @@ def parse_service(text: str) -> tuple[str, str]:
     if not (namespace and slash and name) or "/" in name:
         raise click.UsageError(f"--webhook-service {text!r} is not NAMESPACE/NAME")
     return namespace, name
-
-
-def parse_controllers(text: str) -> tuple[str, ...]:
-    chosen = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in chosen if name not in CONTROLLERS]
-    if unknown or not chosen:
-        raise click.UsageError(
-            f"--controllers {text!r}: {', '.join(unknown) or 'nothing'} is not one of "
-            f"{', '.join(CONTROLLERS)}"
-        )
-    return chosen

@@ -2,6 +2,7 @@
 
 - The same event again (object, type, reason, message) raises the count of the one that is there.
 - More than `SIMILAR` events that differ only in their message become one, in ten minutes.
+- What `counts_as` another message is the same event as that one, and shows its own.
 - Events of a `series` are one event, which has the last message and the count of all.
 - Each reason of an object gets a burst of `BURST` events, then one every five minutes. What is held
   back so is in the count of the next one.
@@ -85,6 +86,7 @@ class _Occurrence:
     type: EventType
     reason: str
     message: str
+    counts_as: str
     at: datetime
     times: int
     series: str | None
@@ -123,17 +125,21 @@ class EventRecorder:
         message: str,
         *,
         times: int = 1,
+        counts_as: str | None = None,
         series: str | None = None,
         transition: bool = False,
     ) -> None:
-        """Returns at once; `run` writes it. `times` is how often it happened. With a `series`, it
-        is counted with the others of its reason and series, whatever their messages are."""
+        """Returns at once; `run` writes it. `times` is how often it happened. `counts_as` is the
+        part of the message that tells one event from another, if that is not all of it. With a
+        `series`, it is counted with the others of its reason and series, whatever their messages
+        are."""
         if not transition and self._waiting.qsize() >= WAITING:
             self.dropped += 1
             return
+        same = message if counts_as is None else counts_as
         now = self._now()
         self._waiting.put_nowait(
-            _Occurrence(regarding, type, reason, message, now, times, series, transition)
+            _Occurrence(regarding, type, reason, message, same, now, times, series, transition)
         )
 
     async def run(self) -> None:
@@ -204,14 +210,14 @@ class EventRecorder:
         if occurrence.series is not None:
             return f"{_SERIES}{occurrence.series}"
         if occurrence.transition:
-            return occurrence.message
+            return occurrence.counts_as
         key = _key(occurrence, "")
         similar = self._similar.get(key)
         if similar is None or moment - similar.since > SIMILAR_WINDOW:
             similar = self._similar[key] = _Similar(moment)
-        if len(similar.messages) < SIMILAR or occurrence.message in similar.messages:
-            similar.messages.add(occurrence.message)
-            return occurrence.message
+        if len(similar.messages) < SIMILAR or occurrence.counts_as in similar.messages:
+            similar.messages.add(occurrence.counts_as)
+            return occurrence.counts_as
         return COMBINED
 
     def _allowed(self, occurrence: _Occurrence, moment: float) -> bool:

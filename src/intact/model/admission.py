@@ -56,6 +56,8 @@ class AdmissionResponse(View):
     """Set by the webhook server, which sends the answer."""
     status: Status | None = None
     warnings: list[str] = []
+    audit_annotations: dict[str, str] = {}
+    """For the audit log of the API server, which puts the webhook's name before each key."""
     patch: str = ""
     """A JSON patch in base64."""
     patch_type: str = ""

@@ -10,10 +10,9 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any, Protocol
 
-from intact.budget.enforcement import Enforcement
-from intact.budget.pdb.group_decision import Verdict
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
+from intact.operator.pdb import controller as pdb
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.pub.gate import Observe, ignore
@@ -61,7 +60,7 @@ class Controllers:
         leads: Callable[[], bool],
         groups: bool = True,
         observe_pub: Observe = ignore,
-        observe_pdb: Callable[[Verdict, Enforcement], None] = lambda _verdict, _mode: None,
+        observe_pdb: pdb.Observe = pdb.ignore,
         rng: random.Random | None = None,
     ) -> None:
         self._watches = Watches(client, rng=rng)
@@ -110,9 +109,14 @@ class Controllers:
     def _all(self) -> list[Controller]:
         return [each for each in (self.pub, self.pdb, self.rbg) if each is not None]
 
+    @property
+    def _has_budgets(self) -> bool:
+        """Only controllers of budgets use what is watched for all; `rbg` may lack the rights."""
+        return self.pub is not None or self.pdb is not None
+
     def reflectors(self) -> list[Reflector[Any]]:
-        """Those of each controller, then those that the controllers share."""
-        shared = self._watches.reflectors
+        """Those of each controller, then those that budgets share."""
+        shared = self._watches.reflectors if self._has_budgets else []
         own = [
             reflector
             for controller in self._all
@@ -131,7 +135,8 @@ class Controllers:
     async def run(self) -> None:
         """What every process does, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._watches.run())
+            if self._has_budgets:
+                group.create_task(self._watches.run())
             for controller in self._all:
                 group.create_task(controller.run())
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
@@ -22,14 +22,19 @@ from intact.kube.decoding import decoders
 from intact.kube.lease import Election
 from intact.kube.queue import Queue
 from intact.kube.reflector import Reflector
+from intact.kube.resources import PDBS, PUBS
+from intact.kube.store import key_of
 from intact.model.admission import AdmissionResponse
+from intact.model.pdb import PodDisruptionBudget
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pdb.metrics import metrics_of_pdbs
 from intact.operator.pub.controller import PubController
 from intact.operator.pub.gate import Asked
+from intact.operator.pub.index import PubEntry
 from intact.operator.pub.metrics import metrics_of_pubs
 from intact.operator.rbg.controller import RbgController
 from intact.operator.rbg.metrics import metrics_of_rbgs
+from intact.operator.webhook.decisions import Decisions
 from intact.operator.webhook.metrics import metrics_of_webhooks
 from intact.operator.webhook.server import Handler
 from intact.operator.webhook.serving import Webhooks
@@ -57,12 +62,7 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
         GCCollector(registry=self._registry)
-        self._decisions = Counter(
-            "intact_gate_decisions",
-            "Decisions of budgets, by operation, answer and reason.",
-            ["operation", "answer", "reason"],
-            registry=self._registry,
-        )
+        self._decisions = Decisions()
         self._latency = Histogram(
             "intact_gate_decision_seconds",
             "Time from an admission review to its answer.",
@@ -77,10 +77,14 @@ class Metrics:
 
     def show_pub(self, controller: PubController) -> None:
         self._controllers.append(partial(metrics_of_pubs, controller))
+        budgets = controller.budgets.store
+        self._decisions.follow(PUBS.kind, lambda key: budgets.get(*key) is not None)
         self._queues += (controller.recounts, controller.gatings)
 
     def show_pdb(self, controller: PdbController) -> None:
         self._controllers.append(partial(metrics_of_pdbs, controller))
+        budgets = controller.budgets.store
+        self._decisions.follow(PDBS.kind, lambda key: budgets.get(*key) is not None)
         # Under client-go's names, as kube-controller-manager shows the queues of its own.
         self._workqueues.show(controller.recounts)
         self._workqueues.show(controller.targets)
@@ -93,18 +97,16 @@ class Metrics:
         self._controllers.append(partial(metrics_of_webhooks, webhooks))
 
     def observe_pub(
-        self, asked: Asked, _entry: object, decision: Decision, mode: Enforcement
+        self, asked: Asked, entry: PubEntry, decision: Decision, mode: Enforcement
     ) -> None:
         """Count a decision under a PodUnavailableBudget."""
-        answer = "allowed"
-        if not decision.allowed:
-            answer = _ANSWERS[mode]
-        self._decisions.labels(asked.operation, answer, decision.reason).inc()
+        answer = "allowed" if decision.allowed else _ANSWERS[mode]
+        self._decisions.count((PUBS.kind, *entry.key), asked.operation, answer, decision.reason)
 
-    def observe_pdb(self, verdict: Verdict, mode: Enforcement) -> None:
+    def observe_pdb(self, budget: PodDisruptionBudget, verdict: Verdict, mode: Enforcement) -> None:
         """Count a decision about an eviction under a PodDisruptionBudget that counts groups."""
         answer = "allowed" if verdict.allowed else _ANSWERS[mode]
-        self._decisions.labels("EVICT", answer, verdict.reason).inc()
+        self._decisions.count((PDBS.kind, *key_of(budget)), "EVICT", answer, verdict.reason)
 
     def timed(self, review: Handler) -> Handler:
         """The same handler, which also measures how long it takes."""
@@ -131,6 +133,7 @@ class Metrics:
             value=self._election.transitions,
         )
         yield from self._of_reflectors()
+        yield self._decisions.collect()
         for read in self._controllers:
             yield from read()
         yield from self._workqueues.collect()

@@ -69,6 +69,13 @@ class Kubectl:
         assert all("last-applied-configuration" in line for line in warnings), warnings
         return ran.stdout
 
+    def answer(self, *arguments: str) -> str:
+        """Of a question whose exit code is the answer as well."""
+        ran = subprocess.run(
+            [*self._command, *arguments], capture_output=True, text=True, check=False, timeout=120
+        )
+        return ran.stdout.strip()
+
     def names(self, *arguments: str) -> list[str]:
         return self("get", *arguments, "--output=name", "--ignore-not-found").split()
 
@@ -88,6 +95,50 @@ def home(cluster: Cluster, kubectl: Kubectl) -> Iterator[str]:
     yield name
     intact("uninstall", "--yes", "--kubeconfig", str(cluster.kubeconfig), "--namespace", name)
     kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.mark.parametrize(
+    ("controllers", "may", "may_not"),
+    [
+        (
+            "pub",
+            [("update", f"{CRD}/status", ""), ("patch", "namespaces", "")],
+            [
+                ("create", "statefulsets.apps", ""),
+                ("delete", "deployments.apps", ""),
+                ("patch", "pods", ""),
+                ("patch", "poddisruptionbudgets.policy/status", ""),
+            ],
+        ),
+        (
+            "rbg",
+            [("create", "statefulsets.apps", ""), ("patch", "pods", "")],
+            [
+                ("update", f"{CRD}/status", ""),
+                ("patch", "namespaces", ""),
+                ("list", "jobs.batch", ""),
+            ],
+        ),
+    ],
+)
+async def test_an_account_has_the_rights_of_its_controllers_only(
+    cluster: Cluster,
+    kubectl: Kubectl,
+    controllers: str,
+    may: list[tuple[str, str, str]],
+    may_not: list[tuple[str, str, str]],
+) -> None:
+    name = f"only-{controllers}-{uuid.uuid4().hex[:6]}"
+    text = intact("manifests", "--namespace", name, "--controllers", controllers)
+    kubectl("apply", "-f", "-", stdin=text)
+    try:
+        until_allowed(cluster, name)
+        async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
+            assert [one for one in may if not await allows(client, name, *one)] == []
+            assert [one for one in may_not if await allows(client, name, *one)] == []
+    finally:
+        intact("uninstall", "--yes", "--kubeconfig", str(cluster.kubeconfig), "--namespace", name)
+        kubectl("delete", "namespace", name, "--wait=false")
 
 
 def until_available(kubectl: Kubectl, home: str) -> None:
@@ -209,9 +260,9 @@ async def test_the_service_account_may_do_what_it_needs_and_no_more(
     cluster: Cluster, home: str
 ) -> None:
     async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
-        wrong = [one for one in ALLOWED if not await may(client, home, *one)]
+        wrong = [one for one in ALLOWED if not await allows(client, home, *one)]
         assert wrong == []
-        too_much = [one for one in REFUSED if await may(client, home, *one)]
+        too_much = [one for one in REFUSED if await allows(client, home, *one)]
         assert too_much == []
 
 
@@ -229,13 +280,13 @@ async def test_a_cluster_role_with_the_label_adds_a_kind_of_owners(
     try:
         async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
             async with asyncio.timeout(60):
-                while not await may(client, home, *CLONE_SETS):
+                while not await allows(client, home, *CLONE_SETS):
                     await asyncio.sleep(0.1)
     finally:
         kubectl("delete", "clusterrole", f"{home}-clonesets")
 
 
-async def may(client: Client, home: str, verb: str, what: str, where: str) -> bool:
+async def allows(client: Client, home: str, verb: str, what: str, where: str) -> bool:
     full, _, rest = what.partition("/")
     resource, _, group = full.partition(".")
     subresource = rest if rest in ("status", "scale", "eviction") else ""
@@ -257,6 +308,55 @@ async def may(client: Client, home: str, verb: str, what: str, where: str) -> bo
         },
     }
     return bool((await client.create(REVIEWS, body))["status"]["allowed"])
+
+
+RBGS = "rolebasedgroups.workloads.x-k8s.io"
+ADAPTERS = "rolebasedgroupscalingadapters.workloads.x-k8s.io"
+_SEE = ("get", "list", "watch")
+_CHANGE = ("create", "update", "patch", "delete")
+_USE = {
+    **{(verb, kind): {"view", "edit", "admin"} for verb in _SEE for kind in (CRD, RBGS, ADAPTERS)},
+    **{(verb, kind): {"edit", "admin"} for verb in _CHANGE for kind in (CRD, RBGS, ADAPTERS)},
+    ("get", f"{ADAPTERS}/scale"): {"view", "edit", "admin"},
+    ("update", f"{ADAPTERS}/scale"): {"edit", "admin"},
+    ("patch", f"{ADAPTERS}/scale"): {"edit", "admin"},
+    ("get", f"{CRD}/status"): {"view", "edit", "admin"},
+    ("update", f"{CRD}/status"): set(),
+    ("patch", f"{RBGS}/status"): set(),
+}
+"""What those may do who are bound to a ClusterRole of Kubernetes' own in a namespace."""
+
+
+def test_whoever_works_in_a_namespace_can_use_budgets_and_groups_there(
+    kubectl: Kubectl, home: str, namespace: str
+) -> None:
+    for role in ("view", "edit", "admin"):
+        name = f"of-{role}"
+        bound = (f"--clusterrole={role}", f"--user={name}", f"--namespace={namespace}")
+        kubectl("create", "rolebinding", name, *bound)
+
+    def found(where: str) -> dict[tuple[str, str], set[str]]:
+        return {
+            (verb, what): {
+                role
+                for role in ("view", "edit", "admin")
+                if can_i(kubectl, role, verb, what, where)
+            }
+            for verb, what in _USE
+        }
+
+    # Kubernetes' controller aggregates the roles a moment after they are there.
+    wait_for(lambda: can_i(kubectl, "admin", "create", CRD, namespace), "the aggregation")
+    wait_for(lambda: can_i(kubectl, "view", "list", RBGS, namespace), "the aggregation")
+    assert found(namespace) == _USE
+    assert not can_i(kubectl, "admin", "create", CRD, home)
+
+
+def can_i(kubectl: Kubectl, role: str, verb: str, what: str, where: str) -> bool:
+    full, _, subresource = what.partition("/")
+    given = (verb, full, f"--subresource={subresource}") if subresource else (verb, full)
+    asked = ("auth", "can-i", *given, f"--as=of-{role}", f"--namespace={where}")
+    return kubectl.answer(*asked) == "yes"
 
 
 async def test_uninstall_removes_all_but_budgets(

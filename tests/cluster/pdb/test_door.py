@@ -38,6 +38,7 @@ async def test_a_blocked_eviction_says_why_also_in_a_dry_run_and_in_events(
         allowed=0,
         healthy=1,
         disruptions_allowed=0,
+        expected_pods=3,
         matches=lambda found: not found.status.disrupted_pods,
     )
     wanted = (
@@ -57,7 +58,7 @@ async def test_a_blocked_eviction_says_why_also_in_a_dry_run_and_in_events(
     for kind, name in (("PodDisruptionBudget", "llm"), ("Pod", "blue-0")):
         for event in await ns.events(kind, name, "DisruptionDenied"):
             assert event["type"] == "Warning"
-            assert event["message"].startswith(f"EVICT: {wanted}")
+            assert event["message"].startswith(f"EVICT, requested by devcluster-admin: {wanted}")
     line = f"budget {ns.name}/llm denied EVICT of pod blue-0, requested by devcluster-admin: "
     assert any(line in operator.log for operator in intact_cluster.operators)
     # Nothing was spent.

@@ -358,18 +358,23 @@ async def test_warn_enforcement_allows_with_a_warning(ns: NamespaceUnderTest) ->
     assert "Pod a cannot go now: 1 of 1 pods are available" in said
 
 
+def decisions(ns: NamespaceUnderTest, answer: str, operation: str) -> str:
+    """The series of the exhausted budget."""
+    budget = f'budget="budget",kind="PodUnavailableBudget",namespace="{ns.name}"'
+    labels = f'answer="{answer}",{budget},operation="{operation}",reason="BudgetExhausted"'
+    return f"intact_gate_decisions_total{{{labels}}}"
+
+
 async def test_audit_enforcement_allows_and_records_the_denial(
     intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
 ) -> None:
     await ns.pods("a", labels=WEB)
     await ns.budget(NONE, annotations={"intact.dev/enforcement": "Audit"}, total_replicas=1)
-    series = 'answer="audited",operation="DELETE",reason="BudgetExhausted"'
-    name = f"intact_gate_decisions_total{{{series}}}"
-    before = intact_cluster.metrics().get(name, 0)
+    name = decisions(ns, "audited", "DELETE")
     code, said = await ns.kubectl("delete", "pod", "a", "--wait=false")
     assert code == 0, said
     assert "Warning" not in said
-    assert intact_cluster.metrics()[name] == before + 1
+    assert intact_cluster.metrics()[name] == 1
     [event] = await ns.events("PodUnavailableBudget", "budget", "DisruptionWouldBeDenied")
     assert "Pod a cannot go now" in event["message"]
 
@@ -379,14 +384,13 @@ async def test_a_denial_is_shown_by_events_metrics_and_log(
 ) -> None:
     await ns.pods("a", labels=WEB)
     await ns.budget(NONE, total_replicas=1)
-    name = 'intact_gate_decisions_total{answer="denied",operation="EVICT",reason="BudgetExhausted"}'
-    before = intact_cluster.metrics().get(name, 0)
+    name = decisions(ns, "denied", "EVICT")
     assert (await ns.evict("a")).code == 429
-    assert intact_cluster.metrics()[name] == before + 1
+    assert intact_cluster.metrics()[name] == 1
     for kind, which in (("Pod", "a"), ("PodUnavailableBudget", "budget")):
         [event] = await ns.events(kind, which, "DisruptionDenied")
         assert event["type"] == "Warning"
-        assert "EVICT: Pod a cannot go now" in event["message"]
+        assert "EVICT, requested by devcluster-admin: Pod a cannot go now" in event["message"]
     await shown(intact_cluster, ns, "budget", total=1, available=1, allowed=0)
     for _ in range(40):
         assert (await ns.evict("a")).code == 429

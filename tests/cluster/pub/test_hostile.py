@@ -299,7 +299,7 @@ async def test_pods_of_one_group_that_are_refused_do_not_hold_its_unit_in_turn(
             insisting = [group.create_task(insist(ns, name, 0.5)) for name in ("a-0", "a-1")]
             assert (await ns.evict("b-0")).code == 429
             await eventually(
-                lambda: ns.evict("b-0"), lambda answer: answer.code == 201, "b-0 to go", within=60
+                lambda: ns.evict("b-0"), lambda answer: answer.code == 201, "b-0 to go", within=150
             )
         finally:
             for task in insisting:

@@ -253,8 +253,12 @@ async def test_a_pod_with_a_foreign_finalizer_is_named_and_holds_up_no_other_rol
     )
     assert text in message_of(found, "Stalled")
     assert text in message_of(found, "Ready")
-    counts = {one.name: one.updated_ready_replicas for one in found.status.role_statuses}
-    assert (counts["router"], counts["prefill"]) == (1, 4), "no rule keeps them in step"
+
+    def others_are_updated(one: RoleBasedGroup) -> bool:
+        counts = {each.name: each.updated_ready_replicas for each in one.status.role_statuses}
+        return (counts["router"], counts["prefill"]) == (1, 4)
+
+    await group_until(ns, "llm", others_are_updated, "the others, which no rule keeps in step")
     await ns.client.patch(PODS, {"metadata": {"finalizers": None}}, "llm-decode-3", ns.name)
     await group_until(ns, "llm", completed, "it to be completed")
 

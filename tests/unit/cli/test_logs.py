@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from intact.cli.logs import LONGEST, JsonFormatter, TextFormatter, set_up
+from intact.cli.logs import LONGEST, LONGEST_FIELD, JsonFormatter, TextFormatter, set_up
 
 
 def record(message: str, *arguments: object, failed: bool = False) -> logging.LogRecord:
@@ -30,6 +30,39 @@ def test_a_line_for_machines_is_one_json_object() -> None:
         "msg": "lost çà",
     }
     assert "çà" in line
+
+
+FIELDS = {"budget": "b", "users": ["alice", "bob"], "dry_run": False, "times": 3}
+
+
+def with_fields(**fields: object) -> logging.LogRecord:
+    """As a call with `extra={"fields": …}` makes it."""
+    made = record("denied %s", "p")
+    made.fields = fields
+    return made
+
+
+def test_a_line_for_machines_has_the_fields_of_its_call() -> None:
+    line = json.loads(JsonFormatter().format(with_fields(**FIELDS)))
+    assert list(line) == ["ts", "level", "logger", "msg", *FIELDS]
+    assert {name: line[name] for name in FIELDS} == FIELDS
+
+
+def test_a_line_for_people_is_the_message_alone() -> None:
+    line = TextFormatter().format(with_fields(**FIELDS))
+    assert line.endswith("intact.kube: denied p")
+
+
+def test_no_field_takes_the_place_of_what_every_line_has() -> None:
+    line = json.loads(JsonFormatter().format(with_fields(level="info", msg="all is well")))
+    assert (line["level"], line["msg"]) == ("warning", "denied p")
+
+
+def test_a_long_field_is_cut() -> None:
+    long = "x" * (LONGEST_FIELD + 10)
+    line = json.loads(JsonFormatter().format(with_fields(group=long, users=[long])))
+    cut = f"{'x' * LONGEST_FIELD}... (10 characters more)"
+    assert (line["group"], line["users"]) == (cut, [cut])
 
 
 def test_an_exception_stays_on_its_line() -> None:
@@ -87,6 +120,16 @@ def test_what_is_told_cannot_forge_a_line_or_direct_a_terminal(
     line.encode()
     if isinstance(formatter, JsonFormatter):
         assert json.loads(line)["msg"] == f"pod {text}"
+
+
+@pytest.mark.parametrize("text", FORGED.values(), ids=FORGED)
+def test_what_is_told_in_a_field_cannot_forge_a_line_either(text: str) -> None:
+    line = JsonFormatter().format(with_fields(group=text, users=[text]))
+    assert line.splitlines() == [line]
+    assert line.isprintable(), ascii(line)
+    line.encode()
+    found = json.loads(line)
+    assert (found["group"], found["users"]) == (text, [text])
 
 
 def test_a_line_for_people_shows_what_was_replaced() -> None:

@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from intact.cli.main import main
-from intact.cli.run import parse_bind, parse_controllers, parse_service
+from intact.cli.options import parse_controllers
+from intact.cli.run import parse_bind, parse_service
 
 BINDS = {
     "127.0.0.1:8080": ("127.0.0.1", 8080),

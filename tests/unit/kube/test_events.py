@@ -79,6 +79,15 @@ async def test_the_fields_of_an_event() -> None:
 
 
 @simulated
+async def test_what_counts_as_another_event_is_one_with_it_and_shows_the_last_message() -> None:
+    async with recording() as scene:
+        for user in ("alice", "bob", "carol"):
+            scene.recorder.record(POD, "Normal", "Denied", f"by {user}: spent", counts_as="spent")
+            await scene.recorder.flush()
+        assert await scene.summary() == [("by carol: spent", 3)]
+
+
+@simulated
 async def test_an_object_without_a_namespace_is_told_of_in_default() -> None:
     async with recording() as scene:
         scene.record("Drained", "empty", ObjectReference(kind="Node", name="n"))

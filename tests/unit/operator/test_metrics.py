@@ -13,6 +13,7 @@ import pytest
 from intact.budget.enforcement import Enforcement
 from intact.budget.pdb.group_decision import Reason as GroupReason
 from intact.budget.pdb.group_decision import Verdict
+from intact.budget.pub.counts import Counts
 from intact.budget.pub.decision import Decision, Reason
 from intact.budget.pub.ledger import Operation
 from intact.kube.client import Client
@@ -21,14 +22,20 @@ from intact.kube.reflector import Reflector
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.kube.store import Store
 from intact.model.admission import AdmissionResponse
+from intact.model.meta import ObjectMeta
+from intact.model.pdb import PdbMeta, PodDisruptionBudget
 from intact.model.pod import Pod, PodMeta
+from intact.model.pub import PodUnavailableBudget
 from intact.operator.metrics import Metrics
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.pub.gate import Asked
+from intact.operator.pub.index import PubEntry
 from intact.operator.rbg.controller import RbgController
 from intact.sandbox import MemoryApi
 from tests.support.objects import PODS, pod
+from tests.unit.kube.simulated import simulated
+from tests.unit.operator.pub.scene import BUDGETS, NS, running
 
 
 @pytest.fixture
@@ -123,17 +130,25 @@ ANSWERS = {
 }
 
 
+PUB = PodUnavailableBudget(metadata=ObjectMeta(name="b", namespace="ns"))
+PDB = PodDisruptionBudget(metadata=PdbMeta(name="b", namespace="ns"))
+
+
+def series(kind: str, operation: str, answer: str, reason: str) -> str:
+    labels = f'answer="{answer}",budget="b",kind="{kind}",namespace="ns",operation="{operation}"'
+    return f'intact_gate_decisions_total{{{labels},reason="{reason}"}}'
+
+
 @pytest.mark.parametrize("mode", Enforcement)
 async def test_a_denial_counts_as_what_becomes_of_it(metrics: Metrics, mode: Enforcement) -> None:
     asked = Asked(
         Operation.DELETE, Pod(metadata=PodMeta(name="p", namespace="ns")), dry_run=False, user="me"
     )
-    metrics.observe_pub(asked, None, Decision(False, Reason.EXHAUSTED), mode)
-    metrics.observe_pub(asked, None, Decision(True, Reason.BUDGET), mode)
-    series = "intact_gate_decisions_total{{answer={!r},operation='DELETE',reason={!r}}}"
+    entry = PubEntry(PUB, Counts(None))
+    metrics.observe_pub(asked, entry, Decision(False, Reason.EXHAUSTED), mode)
+    metrics.observe_pub(asked, entry, Decision(True, Reason.BUDGET), mode)
     for answer, reason in ((ANSWERS[mode], Reason.EXHAUSTED), ("allowed", Reason.BUDGET)):
-        labels = series.format(answer, str(reason)).replace("'", '"')
-        assert value(metrics, labels) == 1
+        assert value(metrics, series("PodUnavailableBudget", "DELETE", answer, reason)) == 1
 
 
 @pytest.mark.parametrize("mode", Enforcement)
@@ -142,7 +157,22 @@ async def test_a_verdict_about_a_group_counts_as_an_eviction(
     metrics: Metrics, allowed: bool, mode: Enforcement
 ) -> None:
     reason = next(iter(GroupReason))
-    metrics.observe_pdb(Verdict(allowed, reason), mode)
+    metrics.observe_pdb(PDB, Verdict(allowed, reason), mode)
     answer = "allowed" if allowed else ANSWERS[mode]
-    labels = f'answer="{answer}",operation="EVICT",reason="{reason}"'
-    assert value(metrics, f"intact_gate_decisions_total{{{labels}}}") == 1
+    assert value(metrics, series("PodDisruptionBudget", "EVICT", answer, reason)) == 1
+
+
+@simulated
+async def test_the_decisions_of_a_budget_are_shown_while_it_exists() -> None:
+    async with running() as scene:
+        metrics = Metrics(Election(scene.client, "default", "intact", "me"))
+        metrics.show_pub(scene.controller)
+        scene.controller.gate._observe = metrics.observe_pub
+        await scene.pods("p-0", "p-1", labels={"app": "a"})
+        await scene.budget(maxUnavailable=0)
+        await scene.settle()
+        assert await scene.delete("p-0") == 429
+        assert b'budget="b",kind="PodUnavailableBudget",namespace="ns"' in metrics.render()
+        await scene.client.delete(BUDGETS, "b", NS)
+        await scene.settle()
+        assert b'budget="b"' not in metrics.render()

@@ -34,7 +34,7 @@ async def install(client: Client, controllers: Collection[str] = DEFAULT_CONTROL
 
     Raises `StartError` if another product owns a CRD or a CRD is never served, and `KubeError`.
     """
-    wanted = _of(controllers)
+    wanted = definitions_of(controllers)
     for definition in wanted:
         await _refuse_foreign(client, definition)
     for definition in wanted:
@@ -47,7 +47,7 @@ async def refuse_foreign(client: Client, controllers: Collection[str]) -> None:
 
     Raises `StartError`.
     """
-    for definition in _of(controllers):
+    for definition in definitions_of(controllers):
         while True:
             try:
                 await _refuse_foreign(client, definition)
@@ -61,7 +61,8 @@ async def refuse_foreign(client: Client, controllers: Collection[str]) -> None:
                 break
 
 
-def _of(controllers: Collection[str]) -> list[dict[str, Any]]:
+def definitions_of(controllers: Collection[str]) -> list[dict[str, Any]]:
+    """The CRDs that these controllers need."""
     return [
         each for each in definitions() if CONTROLLER_OF[each["metadata"]["name"]] in controllers
     ]

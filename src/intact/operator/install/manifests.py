@@ -6,9 +6,11 @@ The webhook registration is not among them: it carries the CA, so the leader wri
 from collections.abc import Sequence
 from typing import Any
 
-from intact.operator.install.crds import definitions
+from intact.operator.install.install import definitions_of
 from intact.operator.install.rbac import access
+from intact.operator.install.user_roles import user_roles
 from intact.operator.names import (
+    DEFAULT_CONTROLLERS,
     HTTP_PORT,
     LABELS,
     METRICS_SERVICE,
@@ -32,18 +34,20 @@ def manifests(
     replicas: int = 2,
     memory_limit: str = MEMORY_LIMIT,
     api_server_cidrs: Sequence[str] = (),
+    controllers: Sequence[str] = DEFAULT_CONTROLLERS,
 ) -> list[Json]:
     """In an order in which they can be created one after another. Without `api_server_cidrs` every
     address may reach the webhooks: where the API server is, is not known."""
     return [
         _namespace(namespace),
-        *definitions(),
-        *access(namespace),
+        *definitions_of(controllers),
+        *access(namespace, controllers),
+        *user_roles(),
         _service(WEBHOOK_SERVICE, namespace, "webhook", 443),
         _service(METRICS_SERVICE, namespace, "http", HTTP_PORT),
         _network_policy(namespace, api_server_cidrs),
         _budget(namespace),
-        _deployment(namespace, image, replicas, memory_limit),
+        _deployment(namespace, image, replicas, memory_limit, controllers),
     ]
 
 
@@ -102,7 +106,9 @@ def _budget(namespace: str) -> Json:
     }
 
 
-def _deployment(namespace: str, image: str, replicas: int, memory_limit: str) -> Json:
+def _deployment(
+    namespace: str, image: str, replicas: int, memory_limit: str, controllers: Sequence[str]
+) -> Json:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -116,13 +122,13 @@ def _deployment(namespace: str, image: str, replicas: int, memory_limit: str) ->
             },
             "template": {
                 "metadata": {"labels": dict(LABELS)},
-                "spec": _pod(namespace, image, memory_limit),
+                "spec": _pod(namespace, image, memory_limit, controllers),
             },
         },
     }
 
 
-def _pod(namespace: str, image: str, memory_limit: str) -> Json:
+def _pod(namespace: str, image: str, memory_limit: str, controllers: Sequence[str]) -> Json:
     on_another_node = {
         "weight": 100,
         "podAffinityTerm": {
@@ -141,11 +147,11 @@ def _pod(namespace: str, image: str, memory_limit: str) -> Json:
             }
         },
         "terminationGracePeriodSeconds": 45,
-        "containers": [_container(namespace, image, memory_limit)],
+        "containers": [_container(namespace, image, memory_limit, controllers)],
     }
 
 
-def _container(namespace: str, image: str, memory_limit: str) -> Json:
+def _container(namespace: str, image: str, memory_limit: str, controllers: Sequence[str]) -> Json:
     return {
         "name": OPERATOR,
         "image": image,
@@ -155,6 +161,7 @@ def _container(namespace: str, image: str, memory_limit: str) -> Json:
             f"--http-bind=0.0.0.0:{HTTP_PORT}",
             f"--webhook-bind=0.0.0.0:{WEBHOOK_PORT}",
             f"--webhook-service={namespace}/{WEBHOOK_SERVICE}",
+            f"--controllers={','.join(controllers)}",
             "--log-format=json",
         ],
         "ports": [

@@ -1,14 +1,15 @@
-"""What the operator may do in a cluster: no more than it needs.
+"""What the operator may do in a cluster: no more than the chosen controllers need.
 
 The kinds of workloads that a `targetRef` may name are not known beforehand. The operator may read
 the scale of every kind. To let it also list and watch a kind, add a ClusterRole with the label that
 the ClusterRole `intact-owners` aggregates.
 """
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from intact.operator.install.foreign import CONTROLLER_OF
-from intact.operator.names import LABELS, LEASE, OPERATOR
+from intact.operator.names import DEFAULT_CONTROLLERS, LABELS, LEASE, OPERATOR
 from intact.operator.webhook import certificates, configuration
 
 Json = dict[str, Any]
@@ -23,11 +24,11 @@ WRITE = [*APPLY, "delete"]
 REGISTRATIONS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
 
 
-def access(namespace: str) -> list[Json]:
-    """The account, its roles and their bindings."""
+def access(namespace: str, controllers: Collection[str] = DEFAULT_CONTROLLERS) -> list[Json]:
+    """The account, its roles and their bindings, for the chosen controllers."""
     return [
         _object("v1", "ServiceAccount", OPERATOR, namespace),
-        _role("ClusterRole", OPERATOR, "", _cluster_rules()),
+        _role("ClusterRole", OPERATOR, "", _cluster_rules(controllers)),
         {
             **_object(f"{RBAC}/v1", "ClusterRole", OWNERS_ROLE, ""),
             "aggregationRule": {
@@ -41,73 +42,93 @@ def access(namespace: str) -> list[Json]:
     ]
 
 
-def _cluster_rules() -> list[Json]:
-    return [
-        _rule("", ["pods", "replicationcontrollers"], READ),
-        # The label that makes the API server ask the gate about a namespace's pods.
-        _rule("", ["namespaces"], [*FOLLOW, "patch"]),
-        _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
-        _rule("batch", ["jobs"], READ),
-        _rule("*", ["*/scale"], ["get"]),
-        # Who it is itself: by that it knows its own status writes.
-        _rule("authentication.k8s.io", ["selfsubjectreviews"], ["create"]),
-        # What a RoleBasedGroup owns: server-side apply is a patch, which also creates.
-        _rule("apps", ["deployments", "statefulsets"], WRITE),
-        _rule("apps", ["controllerrevisions"], [*READ, *WRITE]),
-        _rule("", ["services"], [*READ, *WRITE]),
-        _rule("", ["configmaps"], [*READ, *APPLY]),
-        _rule("workloads.x-k8s.io", ["rolebasedgroups"], [*READ, "patch"]),
-        _rule("workloads.x-k8s.io", ["rolebasedgroups/status"], ["update"]),
-        # Its finalizers: for owner references that block its deletion.
-        _rule("workloads.x-k8s.io", ["rolebasedgroups/finalizers"], ["update"]),
-        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
-        _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
-        _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
-        # Labels with the revision, which routers read on a pod, and with its batch.
-        _rule("", ["pods"], ["patch"]),
-        # The domains that pods of batches run in.
-        _rule("", ["nodes"], ["get"]),
-        _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
-        _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
-        _rule("policy", ["poddisruptionbudgets"], READ),
-        _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
-        # To clear the condition DisruptionTarget of pods that were not evicted after all.
-        _rule("", ["pods/status"], ["patch"]),
-        _rule("scheduling.k8s.io", ["podgroups", "workloads"], FOLLOW),
-        # For rollouts; and, as a dry run, to find out whether a namespace's pods are gated.
-        _rule("", ["pods/eviction"], ["create"]),
-        _rule("", ["events"], ["create", "patch"]),
-        # Whose definitions these are: another product may have kinds of the same names.
-        {
-            **_rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"]),
-            "resourceNames": sorted(CONTROLLER_OF),
-        },
-        # RBAC cannot restrict creation to a name: the object has none yet.
-        _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
-        {
-            **_rule("admissionregistration.k8s.io", REGISTRATIONS, [*READ, "update"]),
-            "resourceNames": [configuration.NAME],
-        },
-    ]
+def _cluster_rules(controllers: Collection[str]) -> list[Json]:
+    """What the chosen controllers need, each right once."""
+    rules = list(_COMMON)
+    if not {"pub", "pdb", "disruption"}.isdisjoint(controllers):
+        rules += _OF_BUDGETS
+    if "pub" in controllers:
+        rules += _OF_PUBS
+    if not {"pdb", "disruption"}.isdisjoint(controllers):
+        rules += _OF_PDBS
+    if not {"pub", "pdb"}.isdisjoint(controllers):
+        rules += _OF_GATES
+    if "rbg" in controllers:
+        rules += _OF_RBGS
+    return rules
+
+
+def _rule(group: str, resources: list[str], verbs: list[str], names: Sequence[str] = ()) -> Json:
+    rule: Json = {"apiGroups": [group], "resources": resources, "verbs": verbs}
+    return rule | {"resourceNames": sorted(names)} if names else rule
+
+
+_COMMON = [
+    _rule("", ["pods"], READ),
+    # Who it is itself: by that it knows its own status writes.
+    _rule("authentication.k8s.io", ["selfsubjectreviews"], ["create"]),
+    _rule("", ["events"], ["create", "patch"]),
+    # Whose definitions these are: another product may have kinds of the same names.
+    _rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], list(CONTROLLER_OF)),
+    # RBAC cannot restrict creation to a name: the object has none yet.
+    _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
+    _rule("admissionregistration.k8s.io", REGISTRATIONS, [*READ, "update"], [configuration.NAME]),
+]
+_OF_BUDGETS = [
+    _rule("", ["namespaces"], FOLLOW),
+    # How many pods there should be.
+    _rule("", ["replicationcontrollers"], READ),
+    _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], READ),
+    _rule("batch", ["jobs"], READ),
+    _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], READ),
+    _rule("*", ["*/scale"], ["get"]),
+    # The gate of a PodUnavailableBudget looks at what would refuse an eviction after it.
+    _rule("policy", ["poddisruptionbudgets"], READ),
+]
+_OF_PUBS = [
+    _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
+    _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
+]
+_OF_PDBS = [
+    _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
+    # To clear the condition DisruptionTarget of pods that were not evicted after all.
+    _rule("", ["pods/status"], ["patch"]),
+    _rule("scheduling.k8s.io", ["podgroups", "workloads"], FOLLOW),
+]
+_OF_GATES = [
+    # The label that makes the API server ask about a namespace's pods.
+    _rule("", ["namespaces"], ["patch"]),
+    # As a dry run, to find out whether it does.
+    _rule("", ["pods/eviction"], ["create"]),
+]
+_OF_RBGS = [
+    _rule("workloads.x-k8s.io", ["rolebasedgroups"], [*READ, "patch"]),
+    _rule("workloads.x-k8s.io", ["rolebasedgroups/status"], ["update"]),
+    # Its finalizers: for owner references that block its deletion.
+    _rule("workloads.x-k8s.io", ["rolebasedgroups/finalizers"], ["update"]),
+    _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters"], [*READ, *WRITE]),
+    _rule("workloads.x-k8s.io", ["rolebasedgroupscalingadapters/status"], ["patch"]),
+    # What a RoleBasedGroup owns: server-side apply is a patch, which also creates.
+    _rule("apps", ["deployments", "statefulsets", "controllerrevisions"], [*READ, *WRITE]),
+    _rule("apps", ["replicasets"], READ),
+    _rule("leaderworkerset.x-k8s.io", ["leaderworkersets"], [*READ, *WRITE]),
+    _rule("", ["services"], [*READ, *WRITE]),
+    _rule("", ["configmaps"], [*READ, *APPLY]),
+    # Labels with the revision, which routers read on a pod, and with its batch.
+    _rule("", ["pods"], ["patch"]),
+    _rule("", ["pods/eviction"], ["create"]),
+    # The domains that pods of batches run in.
+    _rule("", ["nodes"], ["get"]),
+]
 
 
 def _own_rules() -> list[Json]:
     return [
         _rule("coordination.k8s.io", ["leases"], ["create"]),
-        {
-            **_rule("coordination.k8s.io", ["leases"], [*READ, "update"]),
-            "resourceNames": [LEASE],
-        },
+        _rule("coordination.k8s.io", ["leases"], [*READ, "update"], [LEASE]),
         _rule("", ["secrets"], ["create"]),
-        {
-            **_rule("", ["secrets"], ["get", "update", "delete"]),
-            "resourceNames": [certificates.SECRET],
-        },
+        _rule("", ["secrets"], ["get", "update", "delete"], [certificates.SECRET]),
     ]
-
-
-def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
-    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
 def _object(api_version: str, kind: str, name: str, namespace: str) -> Json:

@@ -54,6 +54,13 @@ GATHER = 0.25
 """Seconds. All changes since the last such beat of the clock are counted together: that makes fewer
 status writes, and answers that arrive together wake the process once."""
 
+Observe = Callable[[PodDisruptionBudget, Verdict, Enforcement], None]
+"""Called with each decision about an eviction under a budget that counts groups."""
+
+
+def ignore(_budget: PodDisruptionBudget, _verdict: Verdict, _mode: Enforcement) -> None:
+    """Observes nothing."""
+
 
 class PdbController:
     def __init__(
@@ -68,7 +75,7 @@ class PdbController:
         only_status: bool = False,
         rng: random.Random | None = None,
         watches: Watches | None = None,
-        observe: Callable[[Verdict, Enforcement], None] = lambda _verdict, _mode: None,
+        observe: Observe = ignore,
     ) -> None:
         """The caller runs the watches that it passes in. `groups` and `disruption` say which of the
         two controllers run. With `only_status` the latter writes what kube-controller-manager
@@ -300,7 +307,7 @@ class PdbController:
         mode = enforcement_of(budget.metadata.annotations)
         if not verdict.allowed and mode is Enforcement.ENFORCE:
             self.denied.setdefault(key_of(budget), Counter())[verdict.reason] += 1
-        self._observe(verdict, mode)
+        self._observe(budget, verdict, mode)
 
     def _has_groups(self, namespace: str) -> bool:
         return any(entry.key[0] == namespace for entry, _ in counting_groups(self.index))

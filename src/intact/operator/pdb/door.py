@@ -34,6 +34,7 @@ from intact.model.pod_state import is_gone
 from intact.operator.pdb.index import PdbIndex, selector_of
 from intact.operator.pdb.status_gate import PdbStatusGate
 from intact.operator.pdb.turns import Turns
+from intact.operator.webhook.audit import annotated
 from intact.operator.webhook.denials import Denial, Denials
 from intact.operator.webhook.responses import ALLOWED, denied
 
@@ -65,7 +66,10 @@ class Door:
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview of an eviction."""
-        request = read_request(raw)
+        answer = await self._judge(read_request(raw))
+        return answer if answer.audit_annotations else annotated(answer)
+
+    async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
         pod = self._pods.get(request.namespace, request.name)
         if pod is None or is_gone(pod) or pod.status.phase == "Pending":
             return ALLOWED  # the API server asks no budget about it
@@ -138,8 +142,9 @@ class Door:
         if dry_run or not verdict.allowed:
             # What goes on from here is counted at the gate.
             self._observe(budget, verdict)
+        finding = self._gate.finding(budget, verdict, [pod.metadata.name])
         if verdict.allowed:
-            return ALLOWED
+            return annotated(ALLOWED, [finding])
         self._denials.tell(
             Denial(
                 budget=reference_to(PDBS, budget.metadata),
@@ -148,13 +153,19 @@ class Door:
                 message=verdict.message,
                 operation="EVICT",
                 user=request.user_info.username,
+                group=", ".join(finding.groups),
                 mode=mode,
                 dry_run=dry_run,
             )
         )
-        if mode is Enforcement.WARN:
-            return AdmissionResponse(allowed=True, warnings=[verdict.message])
-        return denied(verdict.message) if mode is Enforcement.ENFORCE else ALLOWED
+        return annotated(_enforced(verdict.message, mode), [finding])
+
+
+def _enforced(message: str, mode: Enforcement) -> AdmissionResponse:
+    """What becomes of a denial."""
+    if mode is Enforcement.WARN:
+        return AdmissionResponse(allowed=True, warnings=[message])
+    return denied(message) if mode is Enforcement.ENFORCE else ALLOWED
 
 
 def _is_denied(found: tuple[PodDisruptionBudget, Verdict] | None) -> bool:

@@ -109,9 +109,9 @@ class GroupRecount:
 
         # A pod that seems not to have gone in time may have gone: the store can be behind by more
         # than that time.
-        now, asked = self._now(), entry.budget
-        stated = self._stated(entry, now, native=native)
-        late = overdue(stated.disrupted, stated.ledger, find, counts.evicted, now)
+        asked_at, asked = self._now(), entry.budget
+        stated = self._stated(entry, asked_at, native=native)
+        late = overdue(stated.disrupted, stated.ledger, find, counts.evicted, asked_at)
         versions = await versions_now(self._client, late)
         present = None
         if not is_current(stated.ledger, self._pods.version):
@@ -146,8 +146,12 @@ class GroupRecount:
         )
         # The only place where the counts forget anything.
         counts.forget(found.forgotten_groups, found.forgotten_evictions)
-        if moment := next_check(found.status, found.ledger, now):
-            self._queue.add_after(entry.key, (moment - now).total_seconds() + _MARGIN)
+        # What became overdue since then was not asked for: its time is still to come.
+        if moment := next_check(found.status, found.ledger, asked_at):
+            wait = max(0.0, (moment - now).total_seconds())
+            self._queue.add_after(entry.key, wait + _MARGIN)
+        if len(versions) > len(standing.overdue):  # the store is behind
+            self._queue.add_after(entry.key, _LOOK_AGAIN)
         if self._report_no_pods:
             self._events.counted(budget, pods=counts.pods, unmanaged=0)
         annotations: Mapping[str, str | None] = annotations_of(found.ledger)

@@ -18,6 +18,7 @@ from intact.budget.pdb.group_settings import rules_of
 from intact.budget.pdb.scope import counts_pods
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
+from intact.kube.events import reference_to
 from intact.kube.resources import PDBS
 from intact.kube.store import key_of
 from intact.model.admission import AdmissionResponse
@@ -25,6 +26,7 @@ from intact.model.pdb import PodDisruptionBudget
 from intact.model.times import timestamp
 from intact.operator.pdb.status import status_patch
 from intact.operator.pdb.status_writer import GROUPS_MANAGER
+from intact.operator.webhook.audit import Decision, Finding, Reason, annotated
 from intact.operator.webhook.responses import denied
 
 
@@ -57,8 +59,10 @@ class Leaving:
         except (Conflict, NotFound):
             return None  # the change is made from a version that is not stored any more
         except KubeError as error:
-            return denied(
+            refusal = denied(
                 f"The disruption budget {name} cannot stop counting groups now: its "
                 f"disruptionsAllowed must be 0 first, and that cannot be stored: {error}"
             )
+            reference = reference_to(PDBS, old.metadata)
+            return annotated(refusal, [Finding(reference, Decision.DENIED, Reason.UNWRITABLE)])
         return None

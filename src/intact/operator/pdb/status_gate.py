@@ -13,6 +13,7 @@ from datetime import datetime
 
 import msgspec
 
+from intact.budget.enforcement import enforcement_of
 from intact.budget.pdb.annotations import annotations_of, read_ledger
 from intact.budget.pdb.disrupted_pods import recorded_uids, stands_for
 from intact.budget.pdb.group_conditions import undefined_text
@@ -52,6 +53,7 @@ from intact.operator.pdb.status_writer import GROUPS_MANAGER
 from intact.operator.pdb.turns import Turns
 from intact.operator.pdb.undone import mapped, undone
 from intact.operator.webhook import probe
+from intact.operator.webhook.audit import Finding, annotated, decision_of
 from intact.operator.webhook.denials import Denial, Denials
 from intact.operator.webhook.responses import ALLOWED, PROBED, Operations, denied, patched
 
@@ -98,7 +100,10 @@ class PdbStatusGate:
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview of a status that is being written."""
-        request = read_request(raw)
+        answer = await self._judge(read_request(raw))
+        return answer if answer.audit_annotations else annotated(answer)
+
+    async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
         manager = _OPTIONS.decode(request.options).field_manager
         if manager == probe.NAME:
             return PROBED
@@ -116,7 +121,21 @@ class PdbStatusGate:
             return ALLOWED  # the API server finds the conflict, waits, and asks again
         verdict = await self._decide(old, new, names)
         if not is_enforced(old):
-            return self._overruled(request, old, new, names, verdict, is_late=is_late)
+            answer = self._overruled(request, old, new, names, verdict, is_late=is_late)
+        else:
+            answer = self._enforced(request, old, new, names, verdict, is_late=is_late)
+        return annotated(answer, [self.finding(old, verdict, names)])
+
+    def _enforced(
+        self,
+        request: AdmissionRequest,
+        old: PodDisruptionBudget,
+        new: PodDisruptionBudget,
+        names: list[str],
+        verdict: Verdict,
+        *,
+        is_late: bool,
+    ) -> AdmissionResponse:
         self._observe(old, verdict)
         if not verdict.allowed:
             for name in names:
@@ -128,6 +147,24 @@ class PdbStatusGate:
             if is_late
             else _changes(new, verdict)
         )
+
+    def finding(self, budget: PodDisruptionBudget, verdict: Verdict, names: list[str]) -> Finding:
+        """What a verdict about these pods says for the audit log."""
+        mode = enforcement_of(budget.metadata.annotations)
+        return Finding(
+            reference_to(PDBS, budget.metadata),
+            decision_of(allowed=verdict.allowed, mode=mode),
+            verdict.reason,
+            [self._group_of(budget, name) for name in names],
+        )
+
+    def _group_of(self, budget: PodDisruptionBudget, name: str) -> str:
+        """Empty if this process does not know it."""
+        entry = self._index.entries.get(key_of(budget))
+        pod = self._pods.store.get(budget.metadata.namespace, name)
+        if entry is None or pod is None or not isinstance(entry.tally, GroupCounts):
+            return ""
+        return entry.tally.group_of(pod.metadata.uid) or ""
 
     async def leaves_alone(self, budget: PodDisruptionBudget) -> bool:
         """Whether the API server itself decides in groups."""
@@ -183,6 +220,7 @@ class PdbStatusGate:
                         message=verdict.message,
                         operation="EVICT",
                         user=API_SERVER,
+                        group=self._group_of(budget, name),
                     )
                 )
 

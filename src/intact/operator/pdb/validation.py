@@ -16,12 +16,14 @@ from intact.kube.client import Client
 from intact.kube.resources import PDBS, PODS
 from intact.kube.store import Store
 from intact.model.admission import NULL, AdmissionResponse, read_request
+from intact.model.event import ObjectReference
 from intact.model.group_ledger import GroupLedger
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
 from intact.operator.pdb.group_sources import GroupSources
 from intact.operator.pdb.index import selector_of
 from intact.operator.pdb.leaving import Leaving
+from intact.operator.webhook.audit import Decision, Finding, Reason, annotated
 from intact.operator.webhook.responses import ALLOWED, invalid
 
 _BUDGET = msgspec.json.Decoder(PodDisruptionBudget)
@@ -50,7 +52,10 @@ class PdbValidation:
         warnings = ineffective(budget)
         if not counts_pods(budget):
             if errors := check_settings(budget):
-                return invalid(PDBS, request.name or budget.metadata.name, errors)
+                name = request.name or budget.metadata.name
+                reference = ObjectReference(kind=PDBS.kind, namespace=request.namespace, name=name)
+                found = Finding(reference, Decision.DENIED, Reason.INVALID)
+                return annotated(invalid(PDBS, name, errors), [found])
             warnings += await self._doubts(budget, request.namespace)
         elif request.old_object != NULL and not request.dry_run:
             old = _BUDGET.decode(request.old_object)

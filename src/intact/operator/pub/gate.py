@@ -7,8 +7,7 @@ again.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -21,7 +20,7 @@ from intact.budget.pub.settings import PubSettings
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.events import reference_to
-from intact.kube.resources import PDBS, PODS, PUBS, Resource
+from intact.kube.resources import PDBS, PODS, PUBS
 from intact.kube.store import Store
 from intact.model.admission import (
     AdmissionRequest,
@@ -30,11 +29,11 @@ from intact.model.admission import (
     read_eviction,
     read_request,
 )
-from intact.model.pdb import PodDisruptionBudget
+from intact.model.event import ObjectReference
 from intact.model.places import Namespace
 from intact.model.pod import Pod, ResizablePod
 from intact.model.pod_state import is_gone, is_terminating
-from intact.model.pub import ContainerMark, PodUnavailableBudget
+from intact.model.pub import ContainerMark
 from intact.operator.pub.commits import Commits
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.index import PubEntry, PubIndex
@@ -43,8 +42,10 @@ from intact.operator.pub.pin import PINNED
 from intact.operator.pub.status import settings_now
 from intact.operator.watch.owners import Chain, Unwanted, Workloads
 from intact.operator.webhook import probe
+from intact.operator.webhook.audit import Decision as Decided
+from intact.operator.webhook.audit import Finding, annotated, decision_of
 from intact.operator.webhook.denials import Denial, Denials
-from intact.operator.webhook.responses import ALLOWED, PROBED, denied, not_found
+from intact.operator.webhook.responses import ALLOWED, PROBED, denied, not_found, undecided
 
 _LONG = 0.1
 """Seconds. After a decision that took longer, the gate looks whether the pod is still the same."""
@@ -79,6 +80,18 @@ class Claim:
     entry: PubEntry
     subject: Subject
     mode: Enforcement
+
+    @property
+    def group(self) -> str:
+        return self.subject.group or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the budgets have said to a request so far."""
+
+    warnings: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 Observe = Callable[[Asked, PubEntry, Decision, Enforcement], None]
@@ -116,11 +129,12 @@ class Gate:
         """Answer one AdmissionReview."""
         request = read_request(raw)
         try:
-            return await self._judge(request)
+            answer = await self._judge(request)
         except _Later as error:
-            return denied(str(error))
+            return undecided(str(error))
         except KubeError as error:
-            return denied(f"Intact cannot read what it needs to decide this: {error}")
+            return undecided(f"Intact cannot read what it needs to decide this: {error}")
+        return answer if answer.audit_annotations else annotated(answer)
 
     async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
         if request.sub_resource == "eviction":
@@ -167,10 +181,13 @@ class Gate:
     async def _answer(self, asked: Asked) -> AdmissionResponse:
         if is_exempt(asked.pod) or self._is_ending(asked.pod.metadata.namespace):
             return ALLOWED
+        said = Said()
+        return annotated(await self._decide(asked, said), said.findings)
+
+    async def _decide(self, asked: Asked, said: Said) -> AdmissionResponse:
         claims = await self._claims(asked)
         if asked.operation is not Operation.DELETE and not is_available(asked.pod):
             claims = await self._confirm(asked, claims)
-        warnings: list[str] = []
         spending: list[Claim] = []
         # Ask all budgets before any of them spends: a denial by one then costs no other a unit.
         for claim in claims:
@@ -178,20 +195,22 @@ class Gate:
             if decision.allowed:
                 spending.append(claim)
                 if asked.dry_run:
-                    self._observe(asked, claim.entry, decision, claim.mode)
-            elif denial := await self._refuse(asked, claim, decision, warnings):
+                    self._note(asked, claim, decision, said)
+            elif denial := await self._refuse(asked, claim, decision, said):
                 return denial
         # The API server asks PodDisruptionBudgets last. What they refuse costs no unit.
         evicts = asked.operation is Operation.EVICT and bool(spending)
         if evicts and (refusal := self._native_budgets.refusal(asked.pod)):
-            self._tell(asked, refusal.budget, PDBS, NATIVE_REFUSAL, refusal.message)
+            native = reference_to(PDBS, refusal.budget.metadata)
+            said.findings.append(Finding(native, Decided.DENIED, NATIVE_REFUSAL))
+            self._tell(asked, native, NATIVE_REFUSAL, refusal.message)
             return denied(refusal.message)
-        if not asked.dry_run and (denial := await self._spend(asked, spending, warnings)):
+        if not asked.dry_run and (denial := await self._spend(asked, spending, said)):
             return denial
-        return AdmissionResponse(allowed=True, warnings=warnings) if warnings else ALLOWED
+        return AdmissionResponse(allowed=True, warnings=said.warnings)
 
     async def _spend(
-        self, asked: Asked, claims: list[Claim], warnings: list[str]
+        self, asked: Asked, claims: list[Claim], said: Said
     ) -> AdmissionResponse | None:
         """Store what each budget allows. Returns the first denial."""
         if asked.operation is Operation.EVICT:
@@ -199,8 +218,8 @@ class Gate:
         for claim in claims:
             decision = await self._commits.commit(claim.entry.key, claim.subject, asked.operation)
             if decision.allowed:
-                self._observe(asked, claim.entry, decision, claim.mode)
-            elif denial := await self._refuse(asked, claim, decision, warnings):
+                self._note(asked, claim, decision, said)
+            elif denial := await self._refuse(asked, claim, decision, said):
                 self._native_budgets.give_back(asked.pod)
                 return denial
         return None
@@ -236,18 +255,25 @@ class Gate:
         return claims
 
     async def _refuse(
-        self, asked: Asked, claim: Claim, decision: Decision, warnings: list[str]
+        self, asked: Asked, claim: Claim, decision: Decision, said: Said
     ) -> AdmissionResponse | None:
         """The denial, or None if the budget only warns or audits."""
         if claim.mode is not Enforcement.ENFORCE:
             settings = await settings_now(self._client, claim.entry)
             claim = replace(claim, mode=settings.enforcement)
-        self._observe(asked, claim.entry, decision, claim.mode)
-        budget = claim.entry.budget
-        self._tell(asked, budget, PUBS, decision.reason, decision.message, claim.mode)
+        budget = self._note(asked, claim, decision, said)
+        self._tell(asked, budget, decision.reason, decision.message, claim.mode, claim.group)
         if claim.mode is Enforcement.WARN:
-            warnings.append(decision.message)
+            said.warnings.append(decision.message)
         return denied(decision.message) if claim.mode is Enforcement.ENFORCE else None
+
+    def _note(self, asked: Asked, claim: Claim, decision: Decision, said: Said) -> ObjectReference:
+        """Observe a decision, and keep it for the audit log."""
+        self._observe(asked, claim.entry, decision, claim.mode)
+        budget = reference_to(PUBS, claim.entry.budget.metadata)
+        decided = decision_of(allowed=decision.allowed, mode=claim.mode)
+        said.findings.append(Finding(budget, decided, decision.reason, [claim.group]))
+        return budget
 
     async def _chain(self, pod: Pod) -> Chain:
         """The owners above a pod. An owner that is too new for its store is read from the API
@@ -260,20 +286,21 @@ class Gate:
     def _tell(
         self,
         asked: Asked,
-        budget: PodUnavailableBudget | PodDisruptionBudget,
-        resource: Resource[Any],
+        budget: ObjectReference,
         reason: str,
         message: str,
         mode: Enforcement = Enforcement.ENFORCE,
+        group: str = "",
     ) -> None:
         self._denials.tell(
             Denial(
-                budget=reference_to(resource, budget.metadata),
+                budget=budget,
                 pod=reference_to(PODS, asked.pod.metadata),
                 reason=reason,
                 message=message,
                 operation=asked.operation,
                 user=asked.user,
+                group=group,
                 mode=mode,
                 dry_run=asked.dry_run,
             )

@@ -13,7 +13,7 @@ from intact.kube.errors import KubeError, NotFound
 from intact.kube.resources import PODS
 from intact.model.admission import AdmissionResponse, Eviction, read_eviction, read_request
 from intact.operator.webhook import probe
-from intact.operator.webhook.responses import ALLOWED, Operations, denied, patched
+from intact.operator.webhook.responses import ALLOWED, Operations, patched, undecided
 
 PINNED = "intact.dev/pinned"
 """The annotation of an eviction that this webhook has pinned. The evictor has named no UID, and so
@@ -39,7 +39,7 @@ class Pin:
         except NotFound:
             uid = NO_POD
         except KubeError as error:
-            return denied(f"Intact cannot read the pod of this eviction: {error}")
+            return undecided(f"Intact cannot read the pod of this eviction: {error}")
         else:
             uid = pod.metadata.uid
         return patched(_marked(eviction) + _pinned(eviction, uid))

@@ -126,7 +126,8 @@ class Recounter:
         rules = rules_of(entry.settings)
         expectation, learned = await self._expected.of(entry)
         self._take_in(learned)
-        versions = await self._read_overdue(entry)
+        asked_at = self._now()
+        versions = await self._read_overdue(entry, asked_at)
         beyond = await self._read_beyond(entry)
         absence = await self._targets.absence(entry)
         async with self._writes, entry.writing:
@@ -135,7 +136,7 @@ class Recounter:
                 self.mark(entry.key)
                 return
             try:
-                await self._write(entry, expectation, versions, beyond, absence)
+                await self._write(entry, expectation, asked_at, versions, beyond, absence)
             except Conflict:
                 # Mostly the gate of another process, which goes first: its requests wait for a
                 # unit that is there, those that wait for this recount for a unit that is not.
@@ -157,10 +158,12 @@ class Recounter:
         self,
         entry: PubEntry,
         expectation: Expectation,
+        asked_at: datetime,
         versions: Mapping[str, str],
         beyond: _Beyond | None,
         absence: Absence | None,
     ) -> None:
+        """`versions` are those of the pods that were overdue at `asked_at`."""
         # Nothing is awaited up to the write: the counts are of one moment of the store.
         if self._is_doubtful() or self._commits.is_doubtful:
             self._queue.add_after(entry.key, _LOOK_AGAIN)
@@ -196,8 +199,9 @@ class Recounter:
                 budget.status.conditions, wanted, budget.metadata.generation, now, conditions.OURS
             ),
         )
-        if expiry := next_expiry(records.values(), now):
-            self._queue.add_after(entry.key, (expiry - now).total_seconds())
+        # What has expired since then was not asked for: its time is still to come.
+        if expiry := next_expiry(records.values(), asked_at):
+            self._queue.add_after(entry.key, max(0.0, (expiry - now).total_seconds()))
         if forgotten := next_forgotten(status.ledger.kept.values()):
             self._queue.add_after(entry.key, (forgotten - now).total_seconds())
         if len(versions) > len(stayed):
@@ -226,10 +230,10 @@ class Recounter:
         else:
             self.writes += 1
 
-    async def _read_overdue(self, entry: PubEntry) -> dict[str, str]:
+    async def _read_overdue(self, entry: PubEntry, now: datetime) -> dict[str, str]:
         """The versions that overdue pods have at the API server. The store may be behind by more
         than a record's lifetime: a watch can stand still for that long."""
-        now, find = self._now(), self._finder(entry.key[0])
+        find = self._finder(entry.key[0])
         late = overdue(repair(entry.budget.status.ledger, now).ledger.pods, find, now)
         return await versions_now(self._client, late) if late else {}
 

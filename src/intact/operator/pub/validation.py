@@ -16,10 +16,12 @@ from intact.kube.errors import KubeError
 from intact.kube.resources import PUBS
 from intact.kube.store import Store
 from intact.model.admission import NULL, AdmissionRequest, AdmissionResponse, read_request
+from intact.model.event import ObjectReference
 from intact.model.pub import PodUnavailableBudget, salvage
 from intact.operator.pub.index import need_of
 from intact.operator.pub.targets import Targets
-from intact.operator.webhook.responses import denied, invalid
+from intact.operator.webhook.audit import Decision, Finding, Reason, annotated
+from intact.operator.webhook.responses import invalid, undecided
 
 _BUDGET = msgspec.json.Decoder(PodUnavailableBudget)
 
@@ -47,11 +49,15 @@ class PubValidation:
         try:
             others = await self._others(request, new=old is None)
         except KubeError as error:
-            return denied(f"Intact cannot list the budgets of this namespace: {error}")
+            return undecided(f"Intact cannot list the budgets of this namespace: {error}")
         total = await self._targets.total(budget.spec, request.namespace)
         verdict = validate(budget, others, old, total)
         if verdict.errors:
-            return invalid(PUBS, request.name, verdict.errors)
+            reference = ObjectReference(
+                kind=PUBS.kind, namespace=request.namespace, name=request.name
+            )
+            found = Finding(reference, Decision.DENIED, Reason.INVALID)
+            return annotated(invalid(PUBS, request.name, verdict.errors), [found])
         warnings = verdict.warnings + self._unreachable(budget, request.namespace)
         if old is None and budget.spec.target_ref is not None:
             warnings = warnings + await self._targets.warnings(budget.spec.target_ref)

@@ -4,6 +4,9 @@ A client that is denied asks again: the scheduler 120 times a second, an autosca
 10 s. For each budget, pod and reason there is one line and one event a minute. Repeats are counted,
 and told when their minute is over. Events carry the count in `count`, where `kubectl describe`
 looks for it.
+
+Both name who asked: a line those of its minute, an event all since the denial was first told. Who
+asks makes no other event.
 """
 
 import asyncio
@@ -22,7 +25,9 @@ EVERY = 60.0
 MOST = 4096
 """Denials that are remembered. What was told longest ago is forgotten first."""
 _USERS = 10
-"""Users whose names are kept for the next line."""
+"""Users whose names are kept for the next line, and for the event."""
+_LONGEST_USER = 128
+"""Characters of a user's name in a sentence, so that the reason has room behind it."""
 
 ENFORCE = "Enforce"
 
@@ -38,6 +43,8 @@ class Denial:
     message: str
     operation: str
     user: str
+    group: str = ""
+    """The pod's group; empty if the budget counts pods, or the pod has none."""
     mode: str = ENFORCE
     """`Enforce`, or the mode in which the budget lets the pod go all the same."""
     dry_run: bool = False
@@ -59,6 +66,14 @@ class _Told:
     repeats: int = 0
     last: Denial | None = None
     users: set[str] = field(default_factory=set)
+    """Of the repeats."""
+    everyone: set[str] = field(default_factory=set)
+    """Since it was first told."""
+
+    def add(self, user: str) -> None:
+        for users in (self.users, self.everyone):
+            if len(users) < _USERS:
+                users.add(user)
 
 
 class Denials:
@@ -73,16 +88,15 @@ class Denials:
         now = _now()
         known = self._told.get(denial.key)
         if known is None:
-            self._told[denial.key] = _Told(now)
+            self._told[denial.key] = _Told(now, everyone={denial.user})
             self._some.set()
-            self._say(denial, {denial.user}, 1, "")
+            self._say(denial, {denial.user}, {denial.user}, 1, "")
             if len(self._told) > MOST:
                 self._finish(self._told.popitem(last=False)[1])
             return
         known.repeats += 1
         known.last = denial
-        if len(known.users) < _USERS:
-            known.users.add(denial.user)
+        known.add(denial.user)
         if now >= known.at + EVERY:
             self._next_minute(denial.key, now)
 
@@ -111,15 +125,16 @@ class Denials:
         known = self._told.pop(key)
         if known.repeats:
             self._finish(known)
-            self._told[key] = _Told(now)
+            self._told[key] = _Told(now, everyone=known.everyone)
 
     def _finish(self, known: _Told) -> None:
         if known.last is not None:
             again = f" (and {known.repeats} more times in the last minute)"
-            self._say(known.last, known.users, known.repeats, again)
+            self._say(known.last, known.users, known.everyone, known.repeats, again)
 
-    def _say(self, denial: Denial, users: set[str], times: int, again: str) -> None:
-        """Only the log names the users."""
+    def _say(
+        self, denial: Denial, users: set[str], everyone: set[str], times: int, again: str
+    ) -> None:
         enforced = denial.mode == ENFORCE
         log.info(
             "budget %s/%s %s %s of pod %s, requested by %s%s: %s%s",
@@ -128,17 +143,43 @@ class Denials:
             "denied" if enforced else f"would deny ({denial.mode})",
             denial.operation,
             denial.pod.name,
-            listed(sorted(users)),
+            _named(users),
             " (dry run)" if denial.dry_run else "",
             denial.message,
             again,
+            extra={"fields": fields_of(denial, users, times)},
         )
         if denial.dry_run:
             return
         reason = "DisruptionDenied" if enforced else "DisruptionWouldBeDenied"
-        text = f"{denial.operation}: {denial.message}"
+        text = f"{denial.operation}, requested by {_named(everyone)}: {denial.message}"
+        same = f"{denial.operation}: {denial.message}"
         for reference in (denial.pod, denial.budget):
-            self._events.record(reference, "Warning", reason, text, times=times)
+            self._events.record(reference, "Warning", reason, text, times=times, counts_as=same)
+
+
+def _named(users: set[str]) -> str:
+    return listed(
+        user if len(user) <= _LONGEST_USER else f"{user[:_LONGEST_USER]}..."
+        for user in sorted(users)
+    )
+
+
+def fields_of(denial: Denial, users: set[str], times: int) -> dict[str, object]:
+    """Of the log line. docs/reference/refusals.md lists them all; a test compares."""
+    return {
+        "namespace": denial.budget.namespace,
+        "budget": denial.budget.name,
+        "kind": denial.budget.kind,
+        "pod": denial.pod.name,
+        "group": denial.group,
+        "users": sorted(users),
+        "operation": denial.operation,
+        "reason": denial.reason,
+        "mode": denial.mode,
+        "dry_run": denial.dry_run,
+        "times": times,
+    }
 
 
 def _now() -> float:

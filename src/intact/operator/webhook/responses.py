@@ -11,6 +11,7 @@ from intact.model.admission import AdmissionResponse
 from intact.model.field_error import FieldError
 from intact.model.status import Status, StatusCause, StatusDetails
 from intact.operator.webhook import probe
+from intact.operator.webhook.audit import Reason, annotated
 
 ALLOWED = AdmissionResponse(allowed=True)
 DISRUPTION_BUDGET = "DisruptionBudget"
@@ -33,7 +34,7 @@ def denied(message: str, cause: str = DISRUPTION_BUDGET) -> AdmissionResponse:
     return AdmissionResponse(allowed=False, status=status)
 
 
-PROBED = denied(probe.MESSAGE, probe.CAUSE)
+PROBED = annotated(denied(probe.MESSAGE, probe.CAUSE), reason=Reason.PROBE)
 
 
 def not_found(resource: Resource[Any], name: str) -> AdmissionResponse:
@@ -45,7 +46,12 @@ def not_found(resource: Resource[Any], name: str) -> AdmissionResponse:
         message=f'{resource.plural} "{name}" not found',
         details=StatusDetails(name=name, group=resource.group, kind=resource.plural),
     )
-    return AdmissionResponse(allowed=False, status=status)
+    return annotated(AdmissionResponse(allowed=False, status=status), reason=Reason.NOT_FOUND)
+
+
+def undecided(problem: str) -> AdmissionResponse:
+    """A denial that no budget has decided. The client may try again."""
+    return annotated(denied(problem), reason=Reason.UNDECIDED)
 
 
 def patched(operations: Operations) -> AdmissionResponse:
@@ -67,4 +73,4 @@ def invalid(resource: Resource[Any], name: str, errors: Sequence[FieldError]) ->
         message=f'{resource.kind} "{name}" is invalid: {text}',
         details=StatusDetails(name=name, group=resource.group, kind=resource.kind, causes=causes),
     )
-    return AdmissionResponse(allowed=False, status=status)
+    return annotated(AdmissionResponse(allowed=False, status=status), reason=Reason.INVALID)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from intact.operator.install.rbac import OWNERS_LABEL, OWNERS_ROLE, access
 from intact.operator.names import LEASE
 from intact.operator.webhook.certificates import SECRET
@@ -62,3 +64,67 @@ def test_only_its_own_registration_is_changed() -> None:
 def test_kinds_of_owners_are_added_by_a_label() -> None:
     [selector] = OBJECTS["ClusterRole", OWNERS_ROLE]["aggregationRule"]["clusterRoleSelectors"]
     assert selector == {"matchLabels": {OWNERS_LABEL: "true"}}
+
+
+def access_roles(*controllers: str) -> list[Json]:
+    found = {(one["kind"], one["metadata"]["name"]): one for one in access("home", controllers)}
+    rules: list[Json] = found["ClusterRole", "intact"]["rules"]
+    return rules
+
+
+def writes(rules: list[Json]) -> set[tuple[str, str]]:
+    reads = {"get", "list", "watch"}
+    return {
+        (group, resource)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if set(rule["verbs"]) - reads
+    }
+
+
+_ALWAYS = {
+    ("", "events"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+}
+_PUB = {
+    ("policy.kruise.io", "podunavailablebudgets/status"),
+    ("", "namespaces"),
+    ("", "pods/eviction"),
+}
+_DISRUPTION = {("policy", "poddisruptionbudgets/status"), ("", "pods/status")}
+_PDB = {*_DISRUPTION, ("", "namespaces"), ("", "pods/eviction")}
+_RBG = {
+    ("workloads.x-k8s.io", "rolebasedgroups"),
+    ("workloads.x-k8s.io", "rolebasedgroups/status"),
+    ("workloads.x-k8s.io", "rolebasedgroups/finalizers"),
+    ("workloads.x-k8s.io", "rolebasedgroupscalingadapters"),
+    ("workloads.x-k8s.io", "rolebasedgroupscalingadapters/status"),
+    ("apps", "deployments"),
+    ("apps", "statefulsets"),
+    ("apps", "controllerrevisions"),
+    ("leaderworkerset.x-k8s.io", "leaderworkersets"),
+    ("", "services"),
+    ("", "configmaps"),
+    ("", "pods"),
+    ("", "pods/eviction"),
+}
+
+
+@pytest.mark.parametrize(
+    ("controllers", "written"),
+    [
+        (("pub",), _PUB),
+        (("pdb",), _PDB),
+        (("disruption",), _DISRUPTION),
+        (("rbg",), _RBG),
+        (("pub", "pdb"), _PUB | _PDB),
+        (("pub", "pdb", "rbg"), _PUB | _PDB | _RBG),
+    ],
+)
+def test_each_controller_writes_only_what_is_its_own(
+    controllers: tuple[str, ...], written: set[tuple[str, str]]
+) -> None:
+    assert writes(access_roles(*controllers)) == _ALWAYS | written

@@ -38,11 +38,15 @@ class Groups:
             condition=_counts_groups,
         )
         self.reads_in_admissions = 0
+        self.audited: list[dict[str, str]] = []
+        """What the gate said for the audit log, by review."""
+        self.audited_at_door: list[dict[str, str]] = []
 
     def open_door(self) -> None:
         async def review(request: Json) -> Json:
             raw = msgspec.Raw(msgspec.json.encode(request))
             found: Json = msgspec.to_builtins(await self.scene.pdb_controller.door.review(raw))
+            self.audited_at_door.append(found.get("auditAnnotations", {}))
             return found
 
         self.scene.api.admit(
@@ -61,6 +65,7 @@ class Groups:
             each.method == "GET" for each in self.scene.wire.sent[before:]
         )
         found: Json = msgspec.to_builtins(answer)
+        self.audited.append(found.get("auditAnnotations", {}))
         return found
 
     async def group(self, name: str, size: int = 2, **more: Any) -> None:

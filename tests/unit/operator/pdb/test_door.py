@@ -62,6 +62,18 @@ async def test_a_spent_budget_explains_itself_and_spends_nothing(
             (False, True),
         ]
         assert scene.pdb_controller.denied == {(NS, "b"): {"BudgetExhausted": 2}}
+        assert [(each["decision"], each["group"]) for each in groups.audited_at_door] == [
+            *[("allowed", "red")] * 2,
+            *[("denied", "blue")] * 2,
+        ]
+        assert groups.audited_at_door[-1] | {"decision": "", "group": ""} == {
+            "decision": "",
+            "budget": f"PodDisruptionBudget/{NS}/b",
+            "reason": "BudgetExhausted",
+            "group": "",
+        }
+        fields = [record.fields for record in caplog.records if hasattr(record, "fields")]
+        assert [(each["group"], each["users"]) for each in fields] == [("blue", ["alice"])] * 2
 
 
 @simulated
@@ -85,6 +97,7 @@ async def test_what_is_no_concern_of_a_budget_in_groups_passes() -> None:
         await scene.pod("pending", labels={**LABELS, "g": "red"}, phase="Pending", ready=False)
         await scene.settle()
         assert await scene.evict("free") == 200
+        assert groups.audited_at_door == [{"decision": "allowed"}]
         assert await scene.evict("pending") == 200
         assert (await refused(scene, "nobody")).code == 404
         await scene.edit(maxUnavailable=0)
@@ -156,6 +169,8 @@ async def test_denials_that_are_not_enforced_are_told_and_the_pod_goes(mode: str
         assert await scene.evict("blue-0", dry_run=True) == 200
         assert await scene.evict("blue-0") == 200
         assert groups.replicas()[:2] == (0, 1)
+        for audited in (groups.audited_at_door, groups.audited):
+            assert (audited[-1]["decision"], audited[-1]["group"]) == ("would-deny", "blue")
         assert len(scene.warnings) == (2 if mode == "Warn" else 0)
         assert all("Pod blue-0 of group 'blue' cannot go" in text for text in scene.warnings)
         await scene.pdb_controller.events.flush()

@@ -1,5 +1,6 @@
 """The recount of budgets that count groups, on the API in memory."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -9,6 +10,8 @@ from msgspec.structs import replace
 from intact.budget.pdb.annotations import ledger_of
 from intact.budget.pdb.group_settings import LEDGER, rules_of
 from intact.budget.pdb.scope import SCOPE_LABEL
+from intact.model.pod import Pod
+from intact.operator.pdb import group_recount
 from intact.operator.pdb.tallies import counting_groups
 from intact.sandbox import Moment
 from tests.unit.kube.simulated import simulated
@@ -77,6 +80,25 @@ async def test_an_eviction_that_does_not_happen_counts_again_after_two_minutes()
         await scene.settle(10)
         assert groups.replicas()[:2] == (1, 1)
         assert await scene.events("NotDeleted")
+
+
+@simulated
+async def test_an_eviction_that_ends_in_the_middle_of_a_recount_counts_again_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def slowly(_client: object, pods: list[Pod]) -> dict[str, str]:
+        await asyncio.sleep(4)
+        return {pod.metadata.uid: pod.metadata.resource_version for pod in pods}
+
+    async with holding() as (scene, groups):
+        await groups.group("red")
+        await groups.budget(maxUnavailable=1)
+        assert await scene.evict("red-0", uid="another") == 409
+        await scene.settle(118)
+        monkeypatch.setattr(group_recount, "versions_now", slowly)
+        scene.pdb_controller.recounts.add_after((NS, "b"), 0.1)
+        await scene.settle(12)
+        assert groups.replicas()[:2] == (1, 1)
 
 
 @simulated

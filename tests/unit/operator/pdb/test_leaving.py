@@ -7,9 +7,9 @@ import pytest
 
 from intact.budget.pdb.annotations import ledger_of
 from intact.budget.pdb.scope import SCOPE_LABEL
-from intact.kube.errors import Conflict
+from intact.kube.errors import ApiError, Conflict
 from intact.operator.webhook.configuration import IN_GROUPS
-from intact.sandbox import Rule
+from intact.sandbox import Moment, Rule
 from tests.support.objects import Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import Groups, holding
@@ -23,6 +23,7 @@ class Watching:
     def __init__(self, scene: PdbScene) -> None:
         self.scene = scene
         self.asked = 0
+        self.audited: dict[str, str] = {}
         scene.api.admit(
             "leaving",
             self._review,
@@ -35,6 +36,7 @@ class Watching:
         self.asked += 1
         raw = msgspec.Raw(msgspec.json.encode(request))
         answer = await self.scene.pdb_controller.validation.review(raw)
+        self.audited = answer.audit_annotations
         found: Json = msgspec.to_builtins(answer)
         return found
 
@@ -104,6 +106,25 @@ async def closed(groups: Groups) -> str:
     verdict = await gate._decide(budget, budget, [])
     assert not verdict.allowed
     return verdict.message
+
+
+@simulated
+async def test_a_number_that_cannot_be_stored_keeps_the_label() -> None:
+    async with holding() as (scene, groups):
+        watching = Watching(scene)
+        await protected(scene, groups)
+        scene.faults.fail_randomly(
+            1.0, Moment.BEFORE, lambda request: request.path.endswith("/b/status")
+        )
+        change = {"metadata": {"labels": {SCOPE_LABEL: None}}}
+        with pytest.raises(ApiError, match="cannot stop counting groups now") as refused:
+            await scene.client.patch(BUDGETS, change, "b", NS)
+        assert refused.value.code == 429
+        assert watching.audited == {
+            "decision": "denied",
+            "budget": f"PodDisruptionBudget/{NS}/b",
+            "reason": "BudgetNotWritable",
+        }
 
 
 @simulated

@@ -35,6 +35,24 @@ async def test_the_gate_lets_one_group_go_and_no_other() -> None:
 
 
 @simulated
+async def test_the_audit_log_gets_what_was_decided_about_which_group() -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue"):
+            await groups.group(name)
+        await groups.budget(maxUnavailable=1)
+        assert [each.get("reason") for each in groups.audited] == ["IntactProbe", None]
+        assert groups.audited[1] == {"decision": "allowed"}  # the recount of Intact itself
+        before = len(groups.audited)
+        assert await scene.evict("red-0") == 200
+        await groups.denial("blue-0")
+        budget = f"PodDisruptionBudget/{NS}/b"
+        assert groups.audited[before:] == [
+            {"decision": "allowed", "budget": budget, "reason": "Budget", "group": "red"},
+            {"decision": "denied", "budget": budget, "reason": "BudgetExhausted", "group": "blue"},
+        ]
+
+
+@simulated
 async def test_a_pod_above_its_groups_need_costs_nothing() -> None:
     async with holding() as (scene, groups):
         await groups.group("red", 3)

@@ -56,6 +56,11 @@ async def test_every_bad_setting_is_named() -> None:
         "metadata.annotations[intact.dev/min-ready-replicas]",
     ]
     assert found.status.message.startswith('PodDisruptionBudget "b" is invalid: metadata.labels')
+    assert found.audit_annotations == {
+        "decision": "denied",
+        "budget": f"PodDisruptionBudget/{NS}/b",
+        "reason": "Invalid",
+    }
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,8 @@ class Scene:
         ]
         self._turns = itertools.cycle(self.controllers)
         self.hook: Hook | None = None
+        self.audited: list[dict[str, str]] = []
+        """What the gate said for the audit log, by review."""
 
     @property
     def controller(self) -> PubController:
@@ -138,6 +140,7 @@ class Scene:
             msgspec.Raw(msgspec.json.encode(request))
         )
         found: Json = msgspec.to_builtins(answer)
+        self.audited.append(found.get("auditAnnotations", {}))
         return found
 
     async def pin(self, request: Json, controller: PubController) -> Json:

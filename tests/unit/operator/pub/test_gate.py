@@ -786,6 +786,101 @@ async def test_each_decision_is_observed() -> None:
         ]
 
 
+NAMED = f"PodUnavailableBudget/{NS}/b"
+
+
+class TestAudit:
+    """Every answer says for the audit log what was decided, by which budget and why."""
+
+    @pytest.mark.parametrize("how", ["delete", "evict", "update", "resize"])
+    @simulated
+    async def test_a_denial_of_each_operation(
+        self, how: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, denials.__name__)
+        async with running() as scene:
+            container = {
+                "name": "main",
+                "image": "web:1",
+                "resources": {"requests": {"cpu": "1"}},
+                "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}],
+            }
+            for name in ("s0-0", "s0-1"):
+                meta = {"name": name, "labels": A | {"shard": "s0"}}
+                body = {"metadata": meta, "spec": {"containers": [container]}}
+                await scene.client.create(PODS, body, NS)
+                await scene.set_ready(name)
+            await scene.budget(maxUnavailable=0, podGroupPolicy=SHARDS)
+            await scene.settle()
+            bigger = container | {"resources": {"requests": {"cpu": "2"}}}
+            resize = {"spec": {"containers": [bigger]}}
+            ask: dict[str, Callable[[], Awaitable[int]]] = {
+                "delete": lambda: scene.delete("s0-0"),
+                "evict": lambda: scene.evict("s0-0"),
+                "update": lambda: scene.set_image("s0-0", "web:2"),
+                "resize": lambda: scene.update("s0-0", resize, subresource="resize"),
+            }
+            assert await ask[how]() == 429
+            assert scene.audited[-1] == {
+                "decision": "denied",
+                "budget": NAMED,
+                "reason": "BudgetExhausted",
+                "group": "s0",
+            }
+            assert [record.fields["group"] for record in caplog.records] == ["s0"]  # type: ignore[attr-defined]
+
+    @simulated
+    async def test_an_allowance_names_all_budgets(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            await scene.budget("c", maxUnavailable=2)
+            await scene.settle()
+            assert await scene.delete("p-0") == 200
+            assert scene.audited[-1] == {
+                "decision": "allowed",
+                "budget": f"{NAMED}, PodUnavailableBudget/{NS}/c",
+                "reason": "Budget",
+            }
+
+    @pytest.mark.parametrize("mode", ["Warn", "Audit"])
+    @simulated
+    async def test_what_would_be_denied(self, mode: str) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0, annotations={ENFORCEMENT: mode})
+            await scene.budget("c", maxUnavailable=2)
+            await scene.settle()
+            assert await scene.delete("p-0") == 200
+            assert scene.audited[-1] == {
+                "decision": "would-deny",
+                "budget": NAMED,
+                "reason": "BudgetExhausted",
+            }
+
+    @simulated
+    async def test_a_change_that_no_budget_is_asked_about(self) -> None:
+        async with running() as scene:
+            await three(scene, maxUnavailable=0)
+            assert await scene.update("p-0", {"metadata": {"labels": {"tier": "x"}}}) == 200
+            assert scene.audited[-1] == {"decision": "allowed"}
+
+    @simulated
+    async def test_what_cannot_be_decided_and_what_is_not_there(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.faults.fail_randomly(
+                1.0,
+                Moment.BEFORE,
+                lambda request: request.method == "GET" and request.path.endswith("/pods/p-0"),
+            )
+            eviction: Json = {"deleteOptions": {"preconditions": {"uid": uid(scene, "p-0")}}}
+            request: Json = {"uid": "u", "subResource": "eviction", "namespace": NS, "name": "p-0"}
+            await scene.review(request | {"object": eviction})
+            assert scene.audited[-1] == {"decision": "denied", "reason": "Undecided"}
+            scene.faults.heal()
+            assert await scene.evict("nobody") == 404
+            assert scene.audited[-1] == {"decision": "denied", "reason": "NotFound"}
+
+
 class TestSettings:
     """Annotations have no generation: an edit must count from the moment when it is stored."""
 

@@ -46,6 +46,11 @@ async def test_the_refusal_of_a_pdb_is_told_on_the_pod_and_on_that_budget() -> N
         events = await scene.events("DisruptionDenied")
         assert {each["involvedObject"]["name"] for each in events} == {"p-0", "native"}
         assert all("native needs 3 healthy pods" in each["message"] for each in events)
+        assert scene.audited[-1] == {
+            "decision": "denied",
+            "budget": f"PodDisruptionBudget/{NS}/native",
+            "reason": "PodDisruptionBudget",
+        }
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,4 @@ async def test_a_pod_that_cannot_be_read_is_not_evicted() -> None:
         answer = await scene.pin(request, scene.controller)
         assert not answer["allowed"]
         assert answer["status"]["code"] == 429
+        assert answer["auditAnnotations"] == {"decision": "denied", "reason": "Undecided"}

@@ -127,6 +127,21 @@ class TestRecords:
             )
 
     @simulated
+    async def test_a_record_that_ends_in_the_middle_of_a_recount_is_cleared_by_the_next(
+        self,
+    ) -> None:
+        async with running() as scene:
+            await three(scene)
+            scene.api.admit("other", deny, [Rule(("pods",), ("DELETE",))])
+            assert await scene.delete("p-0") == 403
+            await scene.settle(28)
+            async with scene.controller.index.entries[NS, "b"].writing:
+                scene.controller.recounts.add_after((NS, "b"), 0.1)
+                await scene.settle(4)
+            await scene.settle(1)
+            assert scene.numbers() == (1, 3, 2, 3)
+
+    @simulated
     async def test_a_pod_that_vanished_without_an_admission_is_counted_at_once(self) -> None:
         async with running() as scene:
             await three(scene)

@@ -66,6 +66,11 @@ async def test_a_denial_names_the_budget_and_each_bad_field() -> None:
         "spec.maxUnavailable",
         "spec.podGroupPolicy.groupLabelKey",
     ]
+    assert answer.audit_annotations == {
+        "decision": "denied",
+        "budget": "PodUnavailableBudget/ns/web",
+        "reason": "Invalid",
+    }
 
 
 @simulated

@@ -45,6 +45,7 @@ async def test_an_invalid_one_is_refused_with_its_fields() -> None:
     assert answer.status is not None
     assert answer.status.code == 422
     assert "spec.roles[0].dependencies[0]" in answer.status.message
+    assert answer.audit_annotations == {"decision": "denied", "reason": "Invalid"}
 
 
 @simulated

@@ -1,6 +1,7 @@
 """Denials over the API in memory: which lines and events there are, and what they count."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from intact.cli.logs import JsonFormatter, TextFormatter
 from intact.kube.client import Client
 from intact.kube.events import EventRecorder
 from intact.model.event import ObjectReference
@@ -36,6 +38,19 @@ class Scene:
     @property
     def lines(self) -> list[str]:
         return [record.getMessage() for record in self._caplog.records]
+
+    @property
+    def records(self) -> list[logging.LogRecord]:
+        return self._caplog.records
+
+    async def events(self, kind: str) -> list[tuple[str, int]]:
+        """Message and count of each event on this kind of object."""
+        await self.recorder.flush()
+        return [
+            (event["message"], event["count"])
+            for event in self._api.objects("events")
+            if event["involvedObject"]["kind"] == kind
+        ]
 
     async def counts(self) -> dict[str, int]:
         """Of the events on each kind of object."""
@@ -72,6 +87,65 @@ async def test_the_first_denial_is_told_at_once(caplog: pytest.LogCaptureFixture
         scene.denials.tell(DENIAL)
         assert scene.lines == [LINE]
         assert await scene.counts() == {"Pod": 1, "PodUnavailableBudget": 1}
+
+
+@simulated
+async def test_a_line_for_machines_has_what_happened_in_fields(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(caplog) as scene:
+        for user in ("alice", "carol", "bob"):
+            scene.denials.tell(altered(user=user, group="red"))
+        await asyncio.sleep(denials.EVERY + 0.001)
+        lines = [json.loads(JsonFormatter().format(record)) for record in scene.records]
+        same = {
+            "namespace": "default",
+            "budget": "b",
+            "kind": "PodUnavailableBudget",
+            "pod": "p",
+            "group": "red",
+            "operation": "EVICT",
+            "reason": "BudgetExhausted",
+            "mode": "Enforce",
+            "dry_run": False,
+        }
+        assert [{name: line[name] for name in same} for line in lines] == [same, same]
+        assert [(line["users"], line["times"]) for line in lines] == [
+            (["alice"], 1),
+            (["bob", "carol"], 2),
+        ]
+        assert [line["msg"] for line in lines] == scene.lines
+        assert TextFormatter().format(scene.records[0]).endswith(f"{denials.__name__}: {LINE}")
+
+
+@simulated
+async def test_an_event_names_who_asked_and_is_one_event_whoever_asks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(caplog) as scene:
+        scene.denials.tell(DENIAL)
+        said = "EVICT, requested by {}: 1 of 2 pods"
+        assert await scene.events("Pod") == [(said.format("alice"), 1)]
+        for minute, user in enumerate(("bob", "carol", "dave", "erin", "frank")):
+            await asyncio.sleep(minute and denials.EVERY)
+            scene.denials.tell(altered(user=user))
+        await asyncio.sleep(denials.EVERY + 1)
+        everyone = said.format("alice, bob, carol, dave, erin and 1 more")
+        for kind in ("Pod", "PodUnavailableBudget"):
+            assert await scene.events(kind) == [(everyone, 6)]
+
+
+@simulated
+async def test_a_user_with_a_long_name_leaves_room_for_the_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(caplog) as scene:
+        for number in range(7):
+            scene.denials.tell(altered(user=f"{number}{'x' * 2000}"))
+        await asyncio.sleep(denials.EVERY + 1)
+        [(message, _)] = await scene.events("Pod")
+        assert "xxx..., 1xxx" in message
+        assert message.endswith("1 of 2 pods")
 
 
 @simulated

@@ -36,6 +36,7 @@ def test_a_probe_is_denied_with_a_cause_of_its_own() -> None:
     assert PROBED.status is not None
     assert PROBED.status.details is not None
     assert [cause.reason for cause in PROBED.status.details.causes] == [probe.CAUSE]
+    assert PROBED.audit_annotations == {"decision": "denied", "reason": probe.CAUSE}
 
 
 def test_a_patch_is_sent_in_base64() -> None:
@@ -64,3 +65,4 @@ def test_every_invalid_field_is_named() -> None:
         ("spec.maxUnavailable", 'Invalid value: "1x": is not a percentage'),
         ("spec.selector", "is required"),
     ]
+    assert answer.audit_annotations == {"decision": "denied", "reason": "Invalid"}

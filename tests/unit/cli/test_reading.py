@@ -8,6 +8,9 @@ import msgspec
 import pytest
 
 from intact.cli.reading import complete, read_objects
+from intact.kube import config
+from intact.kube.client import Client
+from intact.kube.http import HttpTransport
 from intact.kube.resources import LEASES
 from intact.model.pub import TargetReference
 from intact.model.times import micro_timestamp
@@ -41,10 +44,6 @@ async def test_nodes_are_read_if_they_are_asked_for(tmp_path: Path) -> None:
 async def test_what_is_forbidden_is_named(tmp_path: Path) -> None:
     async with inhabited(tmp_path, pod("a")) as cluster:
         cluster.forbidden |= {"poddisruptionbudgets", "validatingwebhookconfigurations"}
-        from intact.kube import config
-        from intact.kube.client import Client
-        from intact.kube.http import HttpTransport
-
         async with Client(HttpTransport(config.load(cluster.kubeconfig))) as client:
             found = await read_objects(client, "llm")
     assert found.intact is None

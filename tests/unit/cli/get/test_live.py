@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from intact.cli.get.live import Live
+from intact.kube import config
+from intact.kube.client import Client
 from intact.kube.errors import KubeError
+from intact.kube.http import HttpTransport
 from tests.support.objects import PODS
 from tests.support.pictures import pdb, pod
 from tests.unit.cli.inhabited import inhabited
@@ -32,17 +35,10 @@ async def test_a_change_brings_new_objects(tmp_path: Path) -> None:
             assert sorted(one.metadata.name for one in found.pods) == ["b", "c"]
 
 
-async def test_a_namespace_whose_pods_may_not_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_namespace_whose_pods_may_not_be_read(tmp_path: Path) -> None:
     async with inhabited(tmp_path) as cluster:
-        live = Live(cluster.client, "llm")
-
-        async def refuse(*_arguments: object, **_options: object) -> None:
-            raise KubeError("no")
-            yield
-
-        monkeypatch.setattr(cluster.client, "pages", refuse)
-        with pytest.raises(KubeError, match="no"):
-            async with live.running():
-                pass
+        cluster.forbidden.add("pods")
+        async with Client(HttpTransport(config.load(cluster.kubeconfig))) as client:
+            with pytest.raises(KubeError, match="no"):
+                async with Live(client, "llm").running():
+                    pass

@@ -41,8 +41,8 @@ def said(name: str | DetailedPod, pods: list[DetailedPod] | None = None, **objec
 
 
 def test_a_pod_that_waits() -> None:
-    budgets = {"pubs": [pub(need=4, ledger=LEDGER)], "pdbs": [pdb(allowed=2)]}
-    assert said("shard-2-1", **budgets) == (
+    budget = pub(need=4, ledger=LEDGER)
+    assert said("shard-2-1", pubs=[budget], pdbs=[pdb(allowed=2)]) == (
         """\
 pod shard-2-1 (node-0) belongs to group shard-2 (4 of 4 ready, needs 4)
   pub/llm   3 of 4 groups are available, the budget requires 3   waits

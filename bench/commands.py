@@ -7,12 +7,13 @@ the same run, in turn. See docs/benchmarks.md.
 import argparse
 import asyncio
 import os
-import statistics
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.bars import Bar, render
 from bench.child import BenchError
@@ -31,6 +32,11 @@ MOST_START, MOST_ANSWER = 0.25, 1.5
 SETS, NAMESPACE = 20, "team"
 
 
+class Took(NamedTuple):
+    wall: float
+    cpu: float
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=2000)
@@ -42,12 +48,13 @@ def main() -> int:
     except (BenchError, DevclusterError) as error:
         print(f"FAIL: {error}")
         return 1
-    print(f"\n{arguments.pods:,} pods in the namespace; median of {arguments.rounds} processes\n")
-    for name, seconds in took.items():
-        print(f"{name:<32}  {seconds:.2f} s")
+    print(f"\n{arguments.pods:,} pods in the namespace; the fastest of {arguments.rounds}\n")
+    for name, one in took.items():
+        print(f"{name:<26}  {one.wall:.2f} s, {one.cpu:.2f} s CPU")
+    start, answer = took["intact version"].wall, took["intact why pod/..."].wall
     bars = [
-        Bar("start (intact version)", took["intact version"], MOST_START, _seconds),
-        Bar("answer (intact why pod/...)", took["intact why pod/..."], MOST_ANSWER, _seconds),
+        Bar("start (intact version)", start, MOST_START, _seconds),
+        Bar("answer (intact why pod/...)", answer, MOST_ANSWER, _seconds),
     ]
     print(render(bars))
     return 0 if all(bar.passed for bar in bars) else 1
@@ -57,8 +64,8 @@ def _seconds(value: float) -> str:
     return f"{value:.2f} s"
 
 
-async def measure(cluster: Cluster, pods_each: int, rounds: int) -> dict[str, float]:
-    """The median time of each command."""
+async def measure(cluster: Cluster, pods_each: int, rounds: int) -> dict[str, Took]:
+    """The fastest run of each command: other work on the machine only slows it down."""
     ports = Ports()
     try:
         async with Client(HttpTransport(from_kubeconfig([cluster.kubeconfig]))) as client:
@@ -76,7 +83,7 @@ async def measure(cluster: Cluster, pods_each: int, rounds: int) -> dict[str, fl
         ports.release()
 
 
-def _timed(cluster: Cluster, rounds: int) -> dict[str, float]:
+def _timed(cluster: Cluster, rounds: int) -> dict[str, Took]:
     intact = str(Path(sys.executable).with_name("intact"))
     where = [f"--kubeconfig={cluster.kubeconfig}", f"--namespace={NAMESPACE}"]
     kubectl = str(cluster.kubectl)
@@ -87,22 +94,28 @@ def _timed(cluster: Cluster, rounds: int) -> dict[str, float]:
         "intact get pods": [intact, "get", "pods", *where],
         "kubectl get pods -o json": [kubectl, "get", "pods", "-o", "json", *where],
     }
-    found: dict[str, list[float]] = {name: [] for name in commands}
+    found: dict[str, list[Took]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
             found[name].append(_once(command))
-    return {name: statistics.median(times) for name, times in found.items()}
+    return {name: min(times) for name, times in found.items()}
 
 
-def _once(command: Sequence[str]) -> float:
+def _once(command: Sequence[str]) -> Took:
     # The API server is on loopback, where no proxy leads.
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), _cpu()
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    took = time.perf_counter() - begun
+    took = Took(time.perf_counter() - begun, _cpu() - before)
     if ran.returncode:
         raise BenchError(f"{' '.join(command[:3])} ended with {ran.returncode}: {ran.stderr}")
     return took
+
+
+def _cpu() -> float:
+    """Of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

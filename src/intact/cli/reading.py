@@ -39,7 +39,7 @@ async def read_objects(
     client: Client, namespace: str = "", *, nodes: bool = False, rbgs: bool = False
 ) -> Objects:
     """Of one namespace, or of all. Raises `KubeError` if pods cannot be read."""
-    reading = _Reading(client, namespace)
+    reading = Reading(client, namespace)
     pods, pdbs, pubs, found_nodes, found_rbgs, intact = await asyncio.gather(
         client.list(DETAILED_PODS, namespace),
         reading.all(PDBS),
@@ -57,12 +57,12 @@ async def read_objects(
 async def complete(client: Client, namespace: str, found: Objects) -> Objects:
     """The same pods and budgets, with what defines their groups, stands above them and enforces
     them as it is now."""
-    reading = _Reading(client, namespace)
+    reading = Reading(client, namespace)
     intact = await reading.intact()
     return await reading.completed(replace(found, intact=intact, unreadable={}))
 
 
-class _Reading:
+class Reading:
     def __init__(self, client: Client, namespace: str) -> None:
         self.unreadable: dict[str, str] = {}
         self._client = client

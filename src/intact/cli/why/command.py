@@ -14,6 +14,7 @@ from intact.cli.rbg.session import check_namespace
 from intact.cli.reading import NODES, read_objects
 from intact.cli.screen import printable
 from intact.cli.session import session
+from intact.cli.why.around import read_around
 from intact.cli.why.budget import about_budget
 from intact.cli.why.events import Refused, refused_by
 from intact.cli.why.find import absent, elsewhere, find
@@ -24,7 +25,7 @@ from intact.cli.why.rbg import about_rbg
 from intact.cli.why.report import Report
 from intact.cli.why.types import Asked, Type
 from intact.kube.client import Client
-from intact.kube.errors import KubeError
+from intact.kube.errors import KubeError, NotFound
 from intact.model.places import Node
 from intact.model.pod import DetailedPod
 from intact.picture.picture import Picture, draw
@@ -56,11 +57,10 @@ async def _why(asked: Asked, cluster: Cluster) -> Report:
 
 
 async def _pod(client: Client, name: str, namespace: str, now: datetime) -> Report:
-    objects = await read_objects(client, namespace)
-    pods = [one for one in objects.pods if one.metadata.name == name]
-    if not pods:
-        raise click.ClickException(await absent(client, Type.POD, name, namespace))
-    [pod] = pods
+    try:
+        pod, objects = await read_around(client, name, namespace)
+    except NotFound:
+        raise click.ClickException(await absent(client, Type.POD, name, namespace)) from None
     picture = draw(replace(objects, nodes=await _node_of(client, pod)))
     return about_pod(picture, pod, now)
 

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -79,32 +78,27 @@ async def test_owners_are_not_read_otherwise(tmp_path: Path) -> None:
         assert (await read_objects(cluster.client, "llm")).owners == []
 
 
-def lease(**spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "intact"}, "spec": spec}
-
-
-NOW = datetime.now(UTC)
-RECENT = micro_timestamp(NOW)
-LONG_AGO = micro_timestamp(NOW - timedelta(hours=1))
-
-
 @pytest.mark.parametrize(
-    ("held", "leading"),
+    ("holder", "age", "leading"),
     [
-        (None, False),
-        (lease(holderIdentity="me", renewTime=RECENT), True),
-        (lease(holderIdentity="me", renewTime=LONG_AGO), False),
-        (lease(holderIdentity="", renewTime=RECENT), False),
-        (lease(holderIdentity="me"), False),
+        ("me", timedelta(), True),
+        ("me", timedelta(hours=1), False),
+        ("me", None, False),
+        ("", timedelta(), False),
+        (None, None, False),
     ],
+    ids=["renewed", "left", "without a time", "given back", "no Lease"],
 )
 async def test_an_intact_leads_while_it_renews_its_lease(
-    tmp_path: Path, held: dict[str, Any] | None, leading: bool
+    tmp_path: Path, holder: str | None, age: timedelta | None, leading: bool
 ) -> None:
     async with inhabited(tmp_path, pubs=[pub()], intact=True) as cluster:
         await cluster.namespace("intact-system")
-        if held is not None:
-            await cluster.client.create(LEASES, held, "intact-system")
+        if holder is not None:
+            renewed = micro_timestamp(datetime.now(UTC) - age) if age is not None else None
+            spec = {"holderIdentity": holder, "renewTime": renewed}
+            body = {"metadata": {"name": "intact"}, "spec": spec}
+            await cluster.client.create(LEASES, body, "intact-system")
         found = await read_objects(cluster.client, "llm")
     assert found.leading is leading
 

@@ -33,6 +33,7 @@ from intact.operator.webhook.configuration import (
 )
 from intact.operator.webhook.denials import Denial, fields_of
 from intact.operator.webhook.serving import Webhooks
+from intact.picture.reasons import Reason as VerdictReason
 from intact.sandbox import MemoryApi
 from tests.support.examples import EXAMPLES, ROOT, covering_test, documents
 
@@ -41,6 +42,7 @@ METRICS = (ROOT / "docs/reference/metrics.md").read_text()
 REFUSALS = (ROOT / "docs/reference/refusals.md").read_text()
 PDB = (ROOT / "docs/reference/pdb.md").read_text()
 PUB = (ROOT / "docs/reference/pub.md").read_text()
+WHY = (ROOT / "docs/why.md").read_text()
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
 DEVELOPMENT = (ROOT / "docs/development.md").read_text()
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
@@ -152,6 +154,11 @@ def test_every_webhook_that_audits_is_documented() -> None:
 
 def test_the_bound_of_series_is_documented() -> None:
     assert f"{decisions.MOST:,} budgets" in METRICS
+
+
+@pytest.mark.parametrize("reason", list(VerdictReason))
+def test_every_reason_of_a_verdict_is_documented(reason: str) -> None:
+    assert f"| `{reason}` |" in WHY
 
 
 SETTINGS = (

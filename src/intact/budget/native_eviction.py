@@ -13,6 +13,7 @@ unit is not spent on an eviction that a PodDisruptionBudget refuses anyway.
 """  # noqa: E501
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
@@ -37,29 +38,56 @@ def is_free(pod: Pod, budget: PodDisruptionBudget) -> bool:
     return status.current_healthy >= status.desired_healthy > 0
 
 
-def refusal(pod: Pod, budgets: Sequence[PodDisruptionBudget], under_way: int = 0) -> str:
-    """Why the API server would refuse the eviction; empty if it would not. `budgets` cover the pod;
-    `under_way` are evictions of other pods that the only one of them does not show yet."""
+class Refused(StrEnum):
+    """Why the API server refuses."""
+
+    SEVERAL = "Several"
+    NOT_PROCESSED = "NotProcessed"
+    TOO_MANY = "TooMany"
+    EXHAUSTED = "Exhausted"
+
+
+def refused(pod: Pod, budgets: Sequence[PodDisruptionBudget], under_way: int = 0) -> Refused | None:
+    """Whether the API server would refuse the eviction. `budgets` cover the pod; `under_way` are
+    evictions of other pods that the only one of them does not show yet."""
     if not budgets or not counts_for(pod):
+        return None
+    if len(budgets) > 1:
+        return Refused.SEVERAL
+    [budget] = budgets
+    if is_free(pod, budget):
+        return None
+    status = budget.status
+    if status.observed_generation < budget.metadata.generation:
+        return Refused.NOT_PROCESSED
+    if len(status.disrupted_pods) > MOST_DISRUPTED_PODS:
+        return Refused.TOO_MANY
+    if status.disruptions_allowed <= under_way and not budget.server_decides:
+        return Refused.EXHAUSTED
+    return None
+
+
+def refusal(pod: Pod, budgets: Sequence[PodDisruptionBudget], under_way: int = 0) -> str:
+    """The same in words; empty if the API server would not refuse."""
+    why = refused(pod, budgets, under_way)
+    if why is None:
         return ""
     whose = f"Pod {pod.metadata.name} cannot be evicted now:"
-    if len(budgets) > 1:
+    if why is Refused.SEVERAL:
         names = " and ".join(sorted(budget.metadata.name for budget in budgets))
         return (
             f"{whose} the PodDisruptionBudgets {names} cover it, and the API server evicts no pod "
             "that has several."
         )
     [budget] = budgets
-    if is_free(pod, budget):
-        return ""
     status, name = budget.status, f"the PodDisruptionBudget {budget.metadata.name}"
-    if status.observed_generation < budget.metadata.generation:
-        return f"{whose} {name} is still being processed."
-    if len(status.disrupted_pods) > MOST_DISRUPTED_PODS:
-        return f"{whose} {name} waits for {len(status.disrupted_pods)} pods to go."
-    if status.disruptions_allowed <= under_way and not budget.server_decides:
-        return (
-            f"{whose} {name} needs {status.desired_healthy} healthy pods and has "
-            f"{status.current_healthy}."
-        )
-    return ""
+    match why:
+        case Refused.NOT_PROCESSED:
+            return f"{whose} {name} is still being processed."
+        case Refused.TOO_MANY:
+            return f"{whose} {name} waits for {len(status.disrupted_pods)} pods to go."
+        case Refused.EXHAUSTED:
+            return (
+                f"{whose} {name} needs {status.desired_healthy} healthy pods and has "
+                f"{status.current_healthy}."
+            )

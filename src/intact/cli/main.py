@@ -6,6 +6,7 @@ of kubectl starts often, and `intact --help` must not wait for what it does not 
 
 import click
 
+from intact import __version__
 from intact.cli.check.options import check_options
 from intact.cli.durations import Duration
 from intact.cli.options import (
@@ -13,9 +14,12 @@ from intact.cli.options import (
     Rehearsal,
     cluster_options,
     controllers_option,
+    document_option,
+    everywhere_option,
     group_options,
     node_selector,
     operator_namespace,
+    output_option,
     rehearsal_options,
 )
 from intact.cli.rbg.commands import rbg
@@ -23,7 +27,7 @@ from intact.operator.names import HTTP_PORT
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="intact")
+@click.version_option(__version__, package_name="intact")
 def main() -> None:
     """Keeps multi-pod replicas whole on Kubernetes."""
 
@@ -327,3 +331,52 @@ def rollout(groups: tuple[str, ...], cluster: Cluster, rehearsal: Rehearsal) -> 
 
 
 main.add_command(rbg)
+
+
+@main.command()
+def version() -> None:
+    """Print the version of this command."""
+    click.echo(f"intact {__version__}")
+
+
+@main.command()
+@click.argument("words", metavar="TYPE/NAME", nargs=-1, required=True)
+@group_options
+@document_option
+def why(words: tuple[str, ...], cluster: Cluster, output: str) -> None:
+    """Say what holds a pod, and what it waits for; also of a node, a budget, a group or an rbg.
+
+    TYPE is pod, node, pub, pdb, rbg or group; TYPE NAME is the same. Exit code 0: it may go now;
+    3: it waits; 4: it never goes as things are.
+    """
+    from intact.cli.why.command import why as command
+    from intact.cli.why.types import asked
+
+    command(asked(words), cluster, output)
+
+
+@main.command()
+@click.argument("what", type=click.Choice(["budgets", "groups", "pods"]))
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@group_options
+@everywhere_option
+@click.option("-l", "--selector", metavar="SELECTOR", default="", help="Those with these labels.")
+@click.option("-w", "--watch", is_flag=True, help="Draw the list again after each change.")
+@output_option
+def get(
+    what: str,
+    names: tuple[str, ...],
+    cluster: Cluster,
+    everywhere: bool,
+    selector: str,
+    watch: bool,
+    output: str,
+) -> None:
+    """List budgets of both kinds, groups, or pods with what their budgets say.
+
+    NAME may also be written as pub/NAME, pdb/NAME, group/NAME or pod/NAME.
+    """
+    from intact.cli.get import command
+
+    wanted = command.Wanted(what, names, selector, everywhere, output)
+    command.get(wanted, cluster, watch=watch)

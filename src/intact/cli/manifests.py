@@ -3,11 +3,11 @@
 import ipaddress
 import re
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import click
 import msgspec
 
+from intact import __version__
 from intact.cli.options import parse_controllers
 from intact.operator.install.manifests import MEMORY_LIMIT, manifests
 
@@ -29,7 +29,7 @@ def show(
             raise click.UsageError(f"--api-server-cidr: {error}") from error
     objects = manifests(
         namespace=namespace,
-        image=image or f"intact:{version('intact')}",
+        image=image or f"intact:{__version__}",
         replicas=replicas,
         memory_limit=memory_limit or MEMORY_LIMIT,
         api_server_cidrs=api_server_cidrs,

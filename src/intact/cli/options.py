@@ -44,7 +44,7 @@ _GROUP_NAMESPACE = click.option(
     "--namespace",
     metavar="NAME",
     callback=_given,
-    help="Namespace of the group; else the context's.",
+    help="Namespace; else the context's.",
 )
 
 
@@ -61,6 +61,18 @@ output_option = click.option(
     type=_Output(["json", "yaml", "wide", "name"]),
     callback=lambda _context, _option, value: value or "",
     help="Format; else text.",
+)
+
+document_option = click.option(
+    "-o",
+    "--output",
+    type=_Output(["json", "yaml"]),
+    callback=lambda _context, _option, value: value or "",
+    help="Format; else text.",
+)
+
+everywhere_option = click.option(
+    "-A", "--all-namespaces", "everywhere", is_flag=True, help="Of all namespaces."
 )
 
 operator_namespace = click.option(

@@ -6,17 +6,21 @@ end the command: with budgets missing, the command itself decides.
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from intact.budget.pdb.group_sources import LWS_NAME, Source
+from intact.budget.pdb.scope import counts_pods
 from intact.kube.client import Client
 from intact.kube.discovery import served_resources
 from intact.kube.errors import Forbidden, KubeError, NotFound
-from intact.kube.resources import PDBS, PUBS, RBGS, Resource
+from intact.kube.resources import LEASES, PDBS, PUBS, RBGS, Resource
 from intact.model.meta import api_group
 from intact.model.places import Node
 from intact.model.pod import DetailedPod
+from intact.model.times import parse_time
 from intact.model.workload import Workload
+from intact.operator.names import LEASE
 from intact.operator.pdb.group_sources import VERSIONS
 from intact.operator.webhook.registration import is_registered
 from intact.picture.objects import Objects, OwnerObject
@@ -25,6 +29,8 @@ DETAILED_PODS = Resource(DetailedPod, "", "v1", "pods", "Pod")
 NODES = Resource(Node, "", "v1", "nodes", "Node", namespaced=False)
 _LEVELS = 4
 """Of owners above pods."""
+_PATIENCE = timedelta(seconds=60)
+"""After which a Lease that is not renewed counts as left."""
 _NOT_READ = frozenset({("", "Pod"), ("", "Node")})
 T = TypeVar("T")
 
@@ -33,7 +39,7 @@ async def read_objects(
     client: Client, namespace: str = "", *, nodes: bool = False, rbgs: bool = False
 ) -> Objects:
     """Of one namespace, or of all. Raises `KubeError` if pods cannot be read."""
-    reading = _Reading(client, namespace)
+    reading = Reading(client, namespace)
     pods, pdbs, pubs, found_nodes, found_rbgs, intact = await asyncio.gather(
         client.list(DETAILED_PODS, namespace),
         reading.all(PDBS),
@@ -45,27 +51,41 @@ async def read_objects(
     found = Objects(
         pods=pods.items, pdbs=pdbs, pubs=pubs, nodes=found_nodes, rbgs=found_rbgs, intact=intact
     )
-    pod_groups, workloads, sets, owners = await asyncio.gather(
-        reading.newest(Source.POD_GROUP) if _names_pod_groups(found) else _nothing(),
-        reading.newest(Source.WORKLOAD) if _names_workloads(found) else _nothing(),
-        reading.newest(Source.LEADER_WORKER_SET) if _has_leaders(found) else _nothing(),
-        reading.owners(found) if _names_targets(found) else _nothing(),
-    )
-    return replace(
-        found,
-        pod_groups=pod_groups,
-        workloads=workloads,
-        leader_worker_sets=sets,
-        owners=owners,
-        unreadable=reading.unreadable,
-    )
+    return await reading.completed(found)
 
 
-class _Reading:
+async def complete(client: Client, namespace: str, found: Objects) -> Objects:
+    """The same pods and budgets, with what defines their groups, stands above them and enforces
+    them as it is now."""
+    reading = Reading(client, namespace)
+    intact = await reading.intact()
+    return await reading.completed(replace(found, intact=intact, unreadable={}))
+
+
+class Reading:
     def __init__(self, client: Client, namespace: str) -> None:
         self.unreadable: dict[str, str] = {}
         self._client = client
         self._namespace = namespace
+
+    async def completed(self, found: Objects) -> Objects:
+        """With what pods and budgets name."""
+        pod_groups, workloads, sets, owners, leading = await asyncio.gather(
+            self.newest(Source.POD_GROUP) if _names_pod_groups(found) else _nothing(),
+            self.newest(Source.WORKLOAD) if _names_workloads(found) else _nothing(),
+            self.newest(Source.LEADER_WORKER_SET) if _has_leaders(found) else _nothing(),
+            self.owners(found) if _needs_owners(found) else _nothing(),
+            self.leading() if found.intact and _needs_intact(found) else _unknown(),
+        )
+        return replace(
+            found,
+            pod_groups=pod_groups,
+            workloads=workloads,
+            leader_worker_sets=sets,
+            owners=owners,
+            leading=leading,
+            unreadable=self.unreadable,
+        )
 
     async def all(self, resource: Resource[T]) -> list[T]:
         """Of the namespace; none if the server does not serve the kind."""
@@ -95,6 +115,16 @@ class _Reading:
         except KubeError as error:
             self._not_read("validatingwebhookconfigurations.admissionregistration.k8s.io", error)
             return None
+
+    async def leading(self) -> bool | None:
+        """Whether a process renews the Lease of Intact, in whatever namespace that is. Its times
+        are of another clock: hence the patience."""
+        try:
+            leases = (await self._client.list(LEASES, fields=f"metadata.name={LEASE}")).items
+        except KubeError:
+            return None  # few may list Leases
+        held = [one.spec.renew_time or "" for one in leases if one.spec.holder_identity]
+        return any(_is_recent(time) for time in held)
 
     async def owners(self, found: Objects) -> list[OwnerObject]:
         """What stands above the pods, kind by kind and level by level."""
@@ -140,6 +170,10 @@ async def _nothing() -> list[Any]:
     return []
 
 
+async def _unknown() -> None:
+    return None
+
+
 def _owner(resource: Resource[Workload], found: Workload) -> OwnerObject:
     meta = found.metadata
     return OwnerObject(
@@ -166,5 +200,17 @@ def _has_leaders(found: Objects) -> bool:
     return any(LWS_NAME in pod.metadata.labels for pod in found.pods)
 
 
-def _names_targets(found: Objects) -> bool:
-    return any(pub.spec.target_ref is not None for pub in found.pubs)
+def _needs_owners(found: Objects) -> bool:
+    """Whether a budget names workloads, or knows one that wants no pods any more."""
+    return any(pub.spec.target_ref is not None or pub.status.ledger.released for pub in found.pubs)
+
+
+def _needs_intact(found: Objects) -> bool:
+    return bool(found.pubs) or not all(map(counts_pods, found.pdbs))
+
+
+def _is_recent(time: str) -> bool:
+    try:
+        return datetime.now(UTC) - parse_time(time) < _PATIENCE
+    except ValueError:
+        return False

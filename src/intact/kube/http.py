@@ -5,7 +5,6 @@ import ssl
 import tempfile
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -14,6 +13,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from intact import __version__
 from intact.kube.config import Config
 from intact.kube.credentials import Credential, Credentials
 from intact.kube.errors import (
@@ -178,7 +178,7 @@ class _Connections:
         self._server = urlsplit(config.server)
         host, secure = self._server.hostname or "", self._server.scheme == "https"
         headers = {
-            "User-Agent": f"intact/{version('intact')}",
+            "User-Agent": f"intact/{__version__}",
             "Accept": "application/json",
             # Compressing costs both ends more than a cluster's own network gains.
             "Accept-Encoding": "identity",

@@ -52,36 +52,55 @@ class BudgetPicture:
         return self.coverage.in_groups
 
     @property
+    def counts_groups(self) -> bool:
+        """Whether its numbers are of groups, and not of pods for want of Intact, or of groups that
+        have the pods that they need."""
+        if isinstance(self.budget, PodUnavailableBudget):
+            return self.in_groups and not self.one_by_one
+        return self.in_groups and (self.intact is not False or self.budget.server_decides)
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether it asks for groups and holds its pods one by one, because no group has had the
+        pods that it needs."""
+        budget = self.budget
+        if not isinstance(budget, PodUnavailableBudget) or not self.in_groups:
+            return False
+        return self.counted and bool(self.total) and not budget.status.ledger.reached
+
+    @property
     def unit(self) -> str:
-        return "group" if self.in_groups else "pod"
+        return "group" if self.counts_groups else "pod"
 
     @property
     def allowed(self) -> int:
         """Units that may go now."""
         if isinstance(self.budget, PodUnavailableBudget):
             return max(0, self.budget.status.unavailable_allowed - self.budget.status.ledger.idle)
-        return self.counters.allowed if self.in_groups else self.budget.status.disruptions_allowed
+        return (
+            self.counters.allowed if self.counts_groups else self.budget.status.disruptions_allowed
+        )
 
     @property
     def current(self) -> int:
-        """Units that are available."""
+        """Units that are available, without those that their owners do not want any more."""
         if isinstance(self.budget, PodUnavailableBudget):
-            return self.budget.status.current_available
-        return self.counters.available if self.in_groups else self.budget.status.current_healthy
+            return max(0, self.budget.status.current_available - self.budget.status.ledger.idle)
+        return self.counters.available if self.counts_groups else self.budget.status.current_healthy
 
     @property
     def desired(self) -> int:
         """Units that must stay available."""
         if isinstance(self.budget, PodUnavailableBudget):
             return self.budget.status.desired_available
-        return self.counters.desired if self.in_groups else self.budget.status.desired_healthy
+        return self.counters.desired if self.counts_groups else self.budget.status.desired_healthy
 
     @property
     def total(self) -> int:
         """Units that there should be."""
         if isinstance(self.budget, PodUnavailableBudget):
             return self.budget.status.total_replicas
-        return self.counters.expected if self.in_groups else self.budget.status.expected_pods
+        return self.counters.expected if self.counts_groups else self.budget.status.expected_pods
 
     @cached_property
     def counters(self) -> GroupLedger:
@@ -130,7 +149,8 @@ class BudgetPicture:
         if needs_intact and self.intact is False:
             if self.kind == PUB:
                 return "Intact is not installed here: nothing holds this budget"
-            return "Intact is not installed here: Kubernetes counts pods, not groups"
+            if not self.counts_groups:
+                return "Intact is not installed here: Kubernetes counts pods, not groups"
         if isinstance(self.budget, PodUnavailableBudget) and (problem := problem_of(self.budget)):
             return f"the budget cannot be read: {problem}"
         if not self.counted:

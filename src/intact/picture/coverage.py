@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from intact.budget.label_groups import group_of, is_batch_key, stated_need
+from intact.budget import label_groups
 from intact.budget.pdb.group_settings import GroupSettings, read_settings
 from intact.budget.pdb.group_sources import GroupDefinitions, define, reference_of
 from intact.budget.pdb.scope import counts_pods
@@ -44,6 +44,8 @@ class Coverage:
     in_groups: bool
     covers: Callable[[Pod], bool]
     unit_of: UnitOf
+    group_of: Callable[[Pod], str | None] = lambda _pod: None
+    """The group that a pod names, also if its need is unknown; of budgets that need to know it."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
@@ -58,8 +60,16 @@ def coverage_of_pdb(budget: PodDisruptionBudget, definitions: GroupDefinitions) 
         return selector is not None and selector.selects(pod.metadata.labels)
 
     in_groups = not counts_pods(budget)
-    unit_of = grouped(read_settings(budget), definitions) if in_groups else one_pod
-    return Coverage(PDB, meta.namespace, meta.name, in_groups, covers, unit_of)
+    if not in_groups:
+        return Coverage(PDB, meta.namespace, meta.name, in_groups, covers, one_pod)
+    settings = read_settings(budget)
+
+    def group_of(pod: Pod) -> str | None:
+        reference = reference_of(pod, settings)
+        return reference.group if reference is not None else None
+
+    unit_of = grouped(settings, definitions)
+    return Coverage(PDB, meta.namespace, meta.name, in_groups, covers, unit_of, group_of)
 
 
 def coverage_of_pub(budget: PodUnavailableBudget, above: Above) -> Coverage:
@@ -96,8 +106,10 @@ def labelled(key: str, need: int | None) -> UnitOf:
     """Without a need, it is the size of a batch as its pods state it; of other groups it is 1."""
 
     def unit_of(pod: Pod) -> Unit | None:
-        group = group_of(pod, key)
-        needed = need or (stated_need(pod, key) if is_batch_key(key) else 1)
+        group = label_groups.group_of(pod, key)
+        needed = need or (
+            label_groups.stated_need(pod, key) if label_groups.is_batch_key(key) else 1
+        )
         return Unit(group, needed) if group is not None and needed is not None else None
 
     return unit_of

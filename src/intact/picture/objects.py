@@ -43,6 +43,8 @@ class Objects:
     leader_worker_sets: Sequence[LeaderWorkerSet] = ()
     intact: bool | None = None
     """Whether Intact's webhooks are registered; None if that may not be read."""
+    leading: bool | None = None
+    """Whether an Intact leads, by its Lease: it is up. None if that is not known."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """What could not be read (`nodes`, `poddisruptionbudgets.policy`), and why. A kind that the
     server does not serve is not among these: there are none of it."""

@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from intact.budget.pdb.annotations import ledger_of
+from intact.budget.pdb.disrupted_pods import stands_for
 from intact.budget.pdb.group_settings import GroupSettings
+from intact.model.group_ledger import GroupLedger
 from intact.model.meta import OwnerReference
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import DetailedPod, Pod
@@ -20,7 +22,7 @@ from intact.picture.coverage import (
     coverage_of_pub,
     grouped,
 )
-from intact.picture.definitions import Owners, definitions_of
+from intact.picture.definitions import NamespaceDefinitions, Owners, definitions_of
 from intact.picture.objects import Objects
 from intact.picture.units import UnitPicture, unit_picture
 
@@ -33,6 +35,8 @@ class Picture:
     owners: Owners
     groups_of: Mapping[str, UnitOf]
     """By namespace: the groups that pods themselves tell of, also if no budget counts them."""
+    definitions: Mapping[str, NamespaceDefinitions]
+    """By namespace: what defines these groups."""
 
     def covering(self, pod: Pod) -> list[BudgetPicture]:
         """The budgets of a pod."""
@@ -47,20 +51,16 @@ class Picture:
     def groups(self) -> tuple[tuple[UnitPicture, tuple[BudgetPicture, ...]], ...]:
         """All groups, each with the budgets that count it; by namespace and name. Of budgets that
         see the same group differently, the need of the strictest is shown."""
-        found: dict[tuple[str, str], tuple[UnitPicture, list[BudgetPicture]]] = {}
+        found: dict[tuple[str, str], list[_Seen]] = defaultdict(list)
         for budget in self.budgets:
             for unit in budget.units:
-                if not unit.is_group:
-                    continue
-                key = (unit.namespace, unit.name)
-                known = found.setdefault(key, (unit, []))
-                known[1].append(budget)
-                if (unit.need or 0) > (known[0].need or 0):
-                    found[key] = (unit, known[1])
-        counted = {pod.metadata.uid for unit, _budgets in found.values() for pod in unit.pods}
-        for unit in self._uncounted(counted):
-            found.setdefault((unit.namespace, unit.name), (unit, []))
-        return tuple((unit, tuple(budgets)) for _key, (unit, budgets) in sorted(found.items()))
+                if unit.is_group:
+                    _add(found[unit.namespace, unit.name], unit, budget)
+        seen = [one for _name, known in sorted(found.items()) for one in known]
+        counted = {pod.metadata.uid for one in seen for pod in one.unit.pods}
+        seen += [_Seen(unit) for unit in self._uncounted(counted)]
+        seen.sort(key=lambda one: (one.unit.namespace, one.unit.name))
+        return tuple((one.unit, tuple(one.budgets)) for one in seen)
 
     def _uncounted(self, counted: set[str]) -> Iterator[UnitPicture]:
         """Groups that no budget counts."""
@@ -82,6 +82,28 @@ class Picture:
         return dict(found)
 
 
+@dataclass
+class _Seen:
+    """A group, and the budgets that count it."""
+
+    unit: UnitPicture
+    budgets: list[BudgetPicture] = field(default_factory=list)
+
+
+def _add(known: list[_Seen], unit: UnitPicture, budget: BudgetPicture) -> None:
+    """Two groups of one name are the same if they share a pod: budgets of two applications may
+    both number their shards from 0."""
+    pods = {pod.metadata.uid for pod in unit.pods}
+    for one in known:
+        theirs = {pod.metadata.uid for pod in one.unit.pods}
+        if pods & theirs or pods == theirs:
+            one.budgets.append(budget)
+            if (unit.need or 0) > (one.unit.need or 0):
+                one.unit = unit
+            return
+    known.append(_Seen(unit, [budget]))
+
+
 def draw(objects: Objects) -> Picture:
     definitions, owners = definitions_of(objects), Owners(objects)
     pods: dict[str, list[DetailedPod]] = defaultdict(list)
@@ -96,52 +118,85 @@ def draw(objects: Objects) -> Picture:
     for pub in sorted(objects.pubs, key=_by_name):
         coverage = coverage_of_pub(pub, owners.above)
         covered = filter(coverage.covers, pods[coverage.namespace])
-        units = _units(coverage, covered, frozenset(pub.status.ledger.pods), ())
+        ledger = pub.status.ledger
+        let_go = {uid: record.at for uid, record in ledger.pods.items()}
+        units = _units(coverage, covered, let_go, _absent_groups(pub))
         budgets.append(BudgetPicture(pub, coverage, units, objects.intact))
     for pdb in sorted(objects.pdbs, key=_by_name):
         coverage = coverage_of_pdb(pdb, definitions[pdb.metadata.namespace])
-        covered = filter(coverage.covers, pods[coverage.namespace])
-        recorded, absent = _ledger(pdb, coverage)
-        units = _units(coverage, covered, recorded, absent)
+        here = pods[coverage.namespace]
+        let_go, absent = _ledger(pdb, coverage, here)
+        units = _units(coverage, filter(coverage.covers, here), let_go, absent)
         budgets.append(BudgetPicture(pdb, coverage, units, objects.intact))
-    return Picture(objects, tuple(budgets), owners, groups_of)
+    return Picture(objects, tuple(budgets), owners, groups_of, definitions)
 
 
-def _ledger(pdb: PodDisruptionBudget, coverage: Coverage) -> tuple[frozenset[str], Iterable[str]]:
-    """The UIDs of the pods that it has let go, and the groups that it expects back."""
-    if not coverage.in_groups:
-        return frozenset(), ()
-    ledger = ledger_of(pdb)
-    return frozenset(record.uid for record in ledger.pods.values()), ledger.absent
+def _absent_groups(pub: PodUnavailableBudget) -> dict[str, str]:
+    """Groups that count as unavailable; those of them that have pods are known without it."""
+    return dict.fromkeys(pub.status.ledger.unavailable_groups, "")
+
+
+def _ledger(
+    pdb: PodDisruptionBudget, coverage: Coverage, pods: Iterable[DetailedPod]
+) -> tuple[dict[str, str], Mapping[str, str]]:
+    """The UIDs of the pods that it has let go and when, and the groups that it expects back."""
+    ledger = ledger_of(pdb) if coverage.in_groups else GroupLedger()
+    disrupted = pdb.status.disrupted_pods
+    let_go = {
+        pod.metadata.uid: disrupted[pod.metadata.name]
+        for pod in pods
+        if pod.metadata.name in disrupted and _stands(pod, pdb, ledger)
+    }
+    return let_go, ledger.absent
+
+
+def _stands(pod: DetailedPod, pdb: PodDisruptionBudget, ledger: GroupLedger) -> bool:
+    """Whether an entry of disruptedPods is of this very pod, not of an earlier one."""
+    name = pod.metadata.name
+    try:
+        return stands_for(pod, pdb.status.disrupted_pods[name], ledger.pods.get(name))
+    except ValueError:  # anyone may write what is no time
+        return True
 
 
 def _units(
     coverage: Coverage,
     covered: Iterable[DetailedPod],
-    recorded: frozenset[str],
-    absent: Iterable[str],
+    let_go: Mapping[str, str],
+    absent: Mapping[str, str],
 ) -> tuple[UnitPicture, ...]:
     groups: dict[str, list[DetailedPod]] = defaultdict(list)
-    needs: dict[str, int] = {}
+    needs: dict[str, int | None] = {}
     singles: list[DetailedPod] = []
     for pod in covered:
         unit = coverage.unit_of(pod) if coverage.in_groups else None
-        if unit is None:
+        name = unit.name if unit is not None else coverage.group_of(pod)
+        if name is None:
             singles.append(pod)
-        else:
-            groups[unit.name].append(pod)
-            needs[unit.name] = max(unit.need, needs.get(unit.name, 0))
+            continue
+        groups[name].append(pod)
+        # Pods may disagree for a while: the largest need counts, and an unknown one is unknown.
+        before = needs.get(name, 0)
+        needs[name] = None if unit is None or before is None else max(unit.need, before)
     namespace = coverage.namespace
     found = [
-        unit_picture(namespace, name, needs[name], members, is_group=True, recorded=recorded)
+        unit_picture(namespace, name, needs[name], members, is_group=True, let_go=let_go)
         for name, members in groups.items()
     ]
     found += [
-        unit_picture(namespace, pod.metadata.name, 1, [pod], is_group=False, recorded=recorded)
+        unit_picture(namespace, pod.metadata.name, 1, [pod], is_group=False, let_go=let_go)
         for pod in singles
     ]
-    found += [UnitPicture(namespace, name, True, 1, (), 0) for name in absent if name not in groups]
-    return tuple(sorted(found, key=lambda one: (one.is_up, one.since, one.name)))
+    found += [
+        UnitPicture(namespace, name, True, 1, (), 0, since)
+        for name, since in absent.items()
+        if name not in groups
+    ]
+    return tuple(sorted(found, key=_longest_down_first))
+
+
+def _longest_down_first(unit: UnitPicture) -> tuple[bool, bool, str, str]:
+    return unit.is_up, not unit.since, unit.since, unit.name
 
 
 def _by_name(budget: PodUnavailableBudget | PodDisruptionBudget) -> tuple[str, str]:

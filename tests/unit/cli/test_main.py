@@ -15,6 +15,7 @@ from tests.support.examples import ROOT
 
 COMMANDS = [
     "check",
+    "get",
     "manifests",
     "rbg history",
     "rbg pause",
@@ -30,6 +31,8 @@ COMMANDS = [
     "snapshot",
     "translate",
     "uninstall",
+    "version",
+    "why",
 ]
 
 
@@ -107,18 +110,31 @@ def test_short_options_mean_what_they_mean_to_kubectl(name: str) -> None:
                 assert "-A" in parameter.opts
 
 
-HEAVY = ("msgspec", "aiohttp", "asyncio", "yaml", "prometheus_client", "cryptography")
+def test_the_version_is_that_of_the_package() -> None:
+    result = CliRunner().invoke(main, ["version"])
+    assert result.output == f"intact {version('intact')}\n"
 
 
-def test_help_does_not_wait_for_what_it_does_not_use() -> None:
+HEAVY = (
+    "msgspec",
+    "aiohttp",
+    "asyncio",
+    "yaml",
+    "prometheus_client",
+    "cryptography",
+    "importlib.metadata",
+)
+
+
+@pytest.mark.parametrize("command", ["--help", "version"])
+def test_help_does_not_wait_for_what_it_does_not_use(command: str) -> None:
     """Commands import their work when they run."""
     code = f"""
 import sys
 from click.testing import CliRunner
 before = set(sys.modules)
-from intact.cli.main import main, plugin
-from tests.support.examples import ROOT
-assert CliRunner().invoke(main, ["--help"]).exit_code == 0
+from intact.cli.main import main
+assert CliRunner().invoke(main, [{command!r}]).exit_code == 0
 print(*sorted(set({HEAVY!r}) & (set(sys.modules) - before)))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 from intact.budget.pdb.group_settings import GroupSettings
 from intact.budget.pdb.group_sources import (
     Definition,
-    Definitions,
     Family,
+    GroupDefinitions,
     Reference,
     define,
     reference_of,
@@ -87,7 +87,7 @@ class _Group:
 
 
 class GroupCounts:
-    def __init__(self, settings: GroupSettings, definitions: Definitions) -> None:
+    def __init__(self, settings: GroupSettings, definitions: GroupDefinitions) -> None:
         self.settings = settings
         self.unreferenced: dict[str, str] = {}
         """Pods without a group: names by UID."""

@@ -128,3 +128,14 @@ def test_counters_of_zero_are_stored(kind: str) -> None:
         field = column["jsonPath"].removeprefix(".status.")
         if column["type"] == "integer" and field in status:
             assert status[field]["default"] == 0
+
+
+@pytest.mark.parametrize("found", definitions(), ids=lambda found: found["metadata"]["name"])
+def test_all_kinds_are_listed_together(found: dict[str, Any]) -> None:
+    assert found["spec"]["names"]["categories"] == ["intact"]
+
+
+def test_wide_columns_of_a_budget() -> None:
+    columns = VERSIONS["PodUnavailableBudget"]["additionalPrinterColumns"]
+    wide = [one["name"] for one in columns if one.get("priority") == 1]
+    assert wide == ["Group Label", "Down", "Working", "Since"]

@@ -1,0 +1,1 @@
+"""`intact get`: budgets, groups and pods in tables."""

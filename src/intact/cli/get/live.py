@@ -1,0 +1,94 @@
+"""The objects of a picture, kept up to date: a new set after each change. Nothing is read by the
+clock: pods and budgets are watched, and what they name is read again when they name something
+else."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from intact.cli.reading import DETAILED_PODS, complete
+from intact.kube.client import Client
+from intact.kube.errors import KubeError
+from intact.kube.reflector import Reflector
+from intact.kube.resources import PDBS, PUBS
+from intact.kube.store import Store
+from intact.model.pdb import PodDisruptionBudget
+from intact.model.pod import DetailedPod
+from intact.model.pub import PodUnavailableBudget
+from intact.picture.objects import Objects
+
+_TOGETHER = 0.2
+"""Seconds for which changes are gathered: a rollout brings hundreds a second."""
+
+
+class Live:
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._pods = Reflector(client, DETAILED_PODS, Store[DetailedPod](), namespace=namespace)
+        self._pdbs = Reflector(client, PDBS, Store[PodDisruptionBudget](), namespace=namespace)
+        self._pubs = Reflector(client, PUBS, Store[PodUnavailableBudget](), namespace=namespace)
+        self._changed = asyncio.Event()
+        self._known: Objects | None = None
+        self._named: Hashable = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        # What a watch has to say about its troubles is for the log of an operator.
+        logging.getLogger("intact").addHandler(logging.NullHandler())
+        reflectors = (self._pods, self._pdbs, self._pubs)
+        tasks = [asyncio.create_task(each.run()) for each in reflectors]
+        try:
+            await asyncio.gather(*(each.wait_tried() for each in reflectors))
+            if self._pods.error:
+                raise KubeError(self._pods.error)
+            for store in (self._pods.store, self._pdbs.store, self._pubs.store):
+                store.subscribe(lambda _old, _new: self._changed.set())
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def objects(self) -> AsyncGenerator[Objects, None]:
+        """Now, and after each change, without end."""
+        while True:
+            self._changed.clear()
+            yield await self._now()
+            await self._changed.wait()
+            await asyncio.sleep(_TOGETHER)
+
+    async def _now(self) -> Objects:
+        pods, pdbs, pubs = list(self._pods.store), list(self._pdbs.store), list(self._pubs.store)
+        found = Objects(pods=pods, pdbs=pdbs, pubs=pubs)
+        named = _named(found)
+        if self._known is None or named != self._named:
+            self._known = await complete(self._client, self._namespace, found)
+            self._named = named
+        failed = {
+            each.resource.full_name: each.error
+            for each in (self._pods, self._pdbs, self._pubs)
+            if each.error and each.served
+        }
+        unreadable = {**self._known.unreadable, **failed}
+        return replace(self._known, pods=pods, pdbs=pdbs, pubs=pubs, unreadable=unreadable)
+
+
+def _named(found: Objects) -> Hashable:
+    """What pods and budgets name and which is not watched."""
+    references = {
+        one.uid for pod in found.pods for one in pod.metadata.owner_references if one.controller
+    }
+    groups = {
+        pod.spec.scheduling_group.pod_group_name
+        for pod in found.pods
+        if pod.spec.scheduling_group is not None
+    }
+    workloads = {
+        pod.spec.named_workload.name for pod in found.pods if pod.spec.named_workload is not None
+    }
+    metas = [one.metadata for one in found.pubs] + [one.metadata for one in found.pdbs]
+    budgets = {(one.uid, one.generation) for one in metas}
+    return frozenset(references), frozenset(groups), frozenset(workloads), frozenset(budgets)

@@ -1,0 +1,44 @@
+"""Objects that are kept up to date."""
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from intact.cli.get.live import Live
+from intact.kube import config
+from intact.kube.client import Client
+from intact.kube.errors import KubeError
+from intact.kube.http import HttpTransport
+from tests.support.objects import PODS
+from tests.support.pictures import pdb, pod
+from tests.unit.cli.inhabited import inhabited
+
+
+async def test_a_change_brings_new_objects(tmp_path: Path) -> None:
+    async with inhabited(tmp_path, pod("a"), pdbs=[pdb()]) as cluster:
+        live = Live(cluster.client, "llm")
+        async with live.running(), aclosing(live.objects()) as states, asyncio.timeout(20):
+            first = await anext(states)
+            assert [one.metadata.name for one in first.pods] == ["a"]
+            assert [one.metadata.name for one in first.pdbs] == ["llm-pods"]
+            assert first.pubs == []
+            assert first.unreadable == {}
+            await cluster.pods(pod("b"), pod("c"))
+            found = await anext(states)
+            while len(found.pods) < 3:
+                found = await anext(states)
+            await cluster.client.delete(PODS, "a", "llm", grace_period_seconds=0)
+            while len(found.pods) == 3:
+                found = await anext(states)
+            assert sorted(one.metadata.name for one in found.pods) == ["b", "c"]
+
+
+async def test_a_namespace_whose_pods_may_not_be_read(tmp_path: Path) -> None:
+    async with inhabited(tmp_path) as cluster:
+        cluster.forbidden.add("pods")
+        async with Client(HttpTransport(config.load(cluster.kubeconfig))) as client:
+            with pytest.raises(KubeError, match="no"):
+                async with Live(client, "llm").running():
+                    pass

@@ -45,6 +45,17 @@ async def read_objects(
     found = Objects(
         pods=pods.items, pdbs=pdbs, pubs=pubs, nodes=found_nodes, rbgs=found_rbgs, intact=intact
     )
+    return await _defined(reading, found)
+
+
+async def read_definitions(client: Client, found: Objects) -> Objects:
+    """The same objects, with what defines their groups, with the owners above their pods, and with
+    whether Intact's webhooks are registered."""
+    reading = _Reading(client, "")
+    return await _defined(reading, replace(found, intact=await reading.intact()))
+
+
+async def _defined(reading: "_Reading", found: Objects) -> Objects:
     pod_groups, workloads, sets, owners = await asyncio.gather(
         reading.newest(Source.POD_GROUP) if _names_pod_groups(found) else _nothing(),
         reading.newest(Source.WORKLOAD) if _names_workloads(found) else _nothing(),

@@ -259,6 +259,7 @@ class Draining:
                 len(unit.pods),
                 unit.is_free,
                 unit.costs,
+                unit.name,
                 getattr(self._refusals.of(unit.key), "at", 0.0),
             )
             for unit in open_units.values()

@@ -16,7 +16,8 @@ def ordered(picture: Picture, pods: Iterable[DetailedPod]) -> list[DrainUnit]:
     """The units in the order in which they would be asked for, if every budget allowed it."""
     units = {unit.key: unit for unit in drain_units(picture, pods)}
     candidates = [
-        Candidate(unit.key, len(unit.pods), unit.is_free, unit.costs) for unit in units.values()
+        Candidate(unit.key, len(unit.pods), unit.is_free, unit.costs, unit.name)
+        for unit in units.values()
     ]
     room = {budget: len(units) * 1_000_000 for unit in units.values() for budget in unit.costs}
     return [units[key] for key in next_units(candidates, room, lambda _key, _free: Mark.NONE)]

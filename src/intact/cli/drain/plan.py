@@ -35,6 +35,8 @@ class Candidate:
     free: bool
     """Whether it breaks nothing."""
     costs: Mapping[BudgetKey, int]
+    name: str = ""
+    """Of the group, or of the pod: units that free as much go by name."""
     refused: float = 0.0
     """When it was refused last; 0 if never."""
 
@@ -56,7 +58,7 @@ def next_units(
     chosen: list[UnitKey] = []
     alone: list[tuple[Candidate, set[Class]]] = []
     asked = set(under_way)
-    for one in sorted(candidates, key=lambda one: (not one.free, -one.pods, one.key)):
+    for one in sorted(candidates, key=_rank):
         doubtful = {
             (budget, one.free) for budget in one.costs if not _goes(one, budget, left, mark)
         }
@@ -68,13 +70,15 @@ def next_units(
                     left[budget] = left.get(budget, 0) - cost
         elif all(_may_try(each, left, mark) for each in doubtful):
             alone.append((one, doubtful))
-    for one, doubtful in sorted(
-        alone, key=lambda each: (not each[0].free, each[0].refused, -each[0].pods, each[0].key)
-    ):
+    for one, doubtful in sorted(alone, key=lambda each: (each[0].refused, _rank(each[0]))):
         if not doubtful & asked:
             chosen.append(one.key)
             asked |= {(budget, one.free) for budget in one.costs}
     return chosen
+
+
+def _rank(one: Candidate) -> tuple[object, ...]:
+    return not one.free, -one.pods, one.key[0], one.name, one.key
 
 
 def _goes(one: Candidate, budget: BudgetKey, left: Mapping[BudgetKey, int], mark: Marks) -> bool:

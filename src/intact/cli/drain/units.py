@@ -63,6 +63,10 @@ class DrainUnit:
         return self.key[0]
 
     @property
+    def name(self) -> str:
+        return self.group or self.pods[0].metadata.name
+
+    @property
     def is_free(self) -> bool:
         """Whether a pod may go without that it breaks, or nothing holds it."""
         return not self.budgets or self.free > 0

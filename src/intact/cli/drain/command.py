@@ -208,7 +208,8 @@ class _Drain:
         )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop, draining, number)
+            with suppress(RuntimeError, ValueError):  # only the main thread gets signals
+                loop.add_signal_handler(number, self._stop, draining, number)
         try:
             result = await draining.run(pods)
         finally:

@@ -293,9 +293,14 @@ class Draining:
     ) -> dict[BudgetKey, tuple[str, str]]:
         """The budgets that units wait for, with their name and what they wait for."""
         asked = {key for key, _classes in self._tasks.values()}
+        under_way = {key for _unit, classes in self._tasks.values() for key, _free in classes}
         found: dict[BudgetKey, tuple[str, str]] = {}
         for key, budget in budgets.items():
             if key not in self._refusals.messages:
+                continue
+            if key in under_way:  # its numbers are about to change
+                if key in self._waiting:
+                    found[key] = self._waiting[key]
                 continue
             if any(
                 unit.key not in asked and key in unit.costs and self._refusals.of(unit.key)

@@ -1,11 +1,13 @@
 """Plain lines."""
 
+from typing import Any
+
 import pytest
 
 from intact.cli.drain.events import Event, What
 from intact.cli.drain.text import line
 
-POD = {"node": "n", "namespace": "ns", "pod": "a-0", "uid": "1"}
+POD: dict[str, Any] = {"node": "n", "namespace": "ns", "pod": "a-0", "uid": "1"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A cluster in memory for tests of drains, in simulated time, with budgets whose numbers are given."""
+"""A cluster in memory for tests of drains, in simulated time; the numbers of budgets are given."""
 
 import asyncio
 from collections import Counter

@@ -49,10 +49,8 @@ async def read_objects(
 
 
 async def read_definitions(client: Client, found: Objects) -> Objects:
-    """The same objects, with what defines their groups, with the owners above their pods, and with
-    whether Intact's webhooks are registered."""
-    reading = _Reading(client, "")
-    return await _defined(reading, replace(found, intact=await reading.intact()))
+    """The same objects, with what defines their groups and with the owners above their pods."""
+    return await _defined(_Reading(client, ""), found)
 
 
 async def _defined(reading: "_Reading", found: Objects) -> Objects:

@@ -1,8 +1,11 @@
 """`intact drain` on a cluster without Intact: plain PodDisruptionBudgets, and kubectl's rules."""
 
 import asyncio
+import os
 import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from tests.support.objects import (
     deployment,
     stateful_set,
 )
+from tests.support.terminal import InTerminal
 
 
 @pytest.fixture
@@ -156,6 +160,24 @@ async def test_a_budget_that_is_changed_lets_a_waiting_drain_go_on(ns: Namespace
     assert refused["budget"] == "pdb/web"
     assert re.fullmatch(r"web-\d", refused["pod"])
     assert refused["node"] == "node-0"
+
+
+async def test_a_terminal_shows_a_bar_and_what_is_waited_for(ns: NamespaceUnderTest) -> None:
+    await web(ns, 2)
+    await protect(ns, maxUnavailable=1)
+    terminal = InTerminal(100, 30)
+    command = (
+        str(Path(sys.executable).with_name("intact")),
+        "drain",
+        "node-0",
+        f"--pod-selector=test={ns.name}",
+        f"--kubeconfig={ns.cluster.kubeconfig}",
+    )
+    assert await terminal.run(command, os.environ) == 0, terminal.written
+    assert "░" in terminal.written
+    assert "waiting for pdb/web" in terminal.written
+    assert terminal.screen.lines[0] == f"node-0  {'█' * 24}  2 of 2 pods gone, drained"
+    assert re.fullmatch(r"\d+s so far", terminal.screen.lines[1])
 
 
 async def test_dry_runs_change_nothing(ns: NamespaceUnderTest) -> None:

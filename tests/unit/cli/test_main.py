@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from intact.cli.main import main
 
 COMMANDS = [
+    "drain",
     "manifests",
     "rbg history",
     "rbg pause",

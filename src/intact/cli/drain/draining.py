@@ -20,14 +20,12 @@ from intact.cli.drain.options import Options
 from intact.cli.drain.plan import Candidate, Class, next_units
 from intact.cli.drain.refusals import Known, Refusal, Refusals
 from intact.cli.drain.turns import Turns
-from intact.cli.drain.units import BudgetKey, DrainUnit, UnitKey, allowed, drain_units, key_of
+from intact.cli.drain.units import BudgetKey, DrainUnit, UnitKey, all_units, allowed, key_of
 from intact.cli.drain.watching import Watching
-from intact.kube.errors import KubeError
 from intact.kube.retry import Backoff
 from intact.model.pod import DetailedPod
 from intact.model.pod_state import is_terminating
 from intact.picture.budgets import BudgetPicture
-from intact.picture.picture import Picture
 
 FAILURES = 10
 """Answers in a row with which the server fails, after which a pod counts as an error."""
@@ -97,7 +95,6 @@ class Draining:
         """The pods whose fate is known."""
         self._tasks: dict[asyncio.Task[None], tuple[UnitKey, set[Class]]] = {}
         self._unseen: dict[BudgetKey, dict[UnitKey, tuple[int, str]]] = {}
-        self._picture: Picture | None = None
         self._units: list[DrainUnit] = []
         self._waiting: dict[BudgetKey, tuple[str, str]] = {}
         self._unreachable = 0
@@ -234,13 +231,8 @@ class Draining:
         if not waiting:
             self._show_waiting({})
             return
-        try:
-            self._picture = picture = await self._watching.draw()
-        except KubeError:
-            if self._picture is None:
-                raise
-            picture = self._picture
-        self._units = drain_units(picture, (one.pod for one in waiting))
+        pictures = await self._watching.draw()
+        self._units = all_units(pictures, (one.pod for one in waiting))
         for unit in self._units:
             for pod in unit.pods:
                 self._retry_failed(self.tracked[pod.metadata.uid], unit)

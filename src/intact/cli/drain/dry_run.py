@@ -1,20 +1,20 @@
 """What a drain would do: the order in which it would ask, or the server's answers to dry runs."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from intact.cli.drain.answers import Answer, explained
 from intact.cli.drain.events import Event, Tell, What
 from intact.cli.drain.evictions import Evictions
 from intact.cli.drain.plan import Candidate, Mark, next_units
-from intact.cli.drain.units import DrainUnit, drain_units
+from intact.cli.drain.units import DrainUnit, all_units
 from intact.model.pod import DetailedPod
 from intact.picture.picture import Picture
 
 
-def ordered(picture: Picture, pods: Iterable[DetailedPod]) -> list[DrainUnit]:
+def ordered(pictures: Mapping[str, Picture], pods: Iterable[DetailedPod]) -> list[DrainUnit]:
     """The units in the order in which they would be asked for, if every budget allowed it."""
-    units = {unit.key: unit for unit in drain_units(picture, pods)}
+    units = {unit.key: unit for unit in all_units(pictures, pods)}
     candidates = [
         Candidate(unit.key, len(unit.pods), unit.is_free, unit.costs, unit.name)
         for unit in units.values()

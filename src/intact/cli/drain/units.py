@@ -78,8 +78,18 @@ class DrainUnit:
         return {key_of(one): 1 if counts_groups(one) else serving for one in self.budgets}
 
 
+def all_units(pictures: Mapping[str, Picture], pods: Iterable[DetailedPod]) -> list[DrainUnit]:
+    """Of pods that are to go, in several namespaces."""
+    by_namespace: dict[str, list[DetailedPod]] = {}
+    for pod in pods:
+        by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
+    return [
+        unit for name, found in by_namespace.items() for unit in drain_units(pictures[name], found)
+    ]
+
+
 def drain_units(picture: Picture, pods: Iterable[DetailedPod]) -> list[DrainUnit]:
-    """Of pods that are to go."""
+    """Of pods that are to go, all in the namespace of the picture."""
     members: dict[UnitKey, list[DetailedPod]] = {}
     budgets: dict[UnitKey, dict[BudgetKey, BudgetPicture]] = {}
     seen: dict[UnitKey, UnitPicture | None] = {}

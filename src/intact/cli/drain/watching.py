@@ -1,11 +1,12 @@
 """Watches pods, nodes and budgets of the whole cluster, and draws pictures of what matters.
 
 What matters are the drained nodes, and the namespaces in which pods still wait to go. Nothing else
-wakes the drain, and no other pods are drawn.
+wakes the drain, and no other pods are drawn. Each namespace has a picture of its own, which is
+drawn again only if something in it has changed.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -51,12 +52,10 @@ def _light(resource: Resource[Any]) -> Resource[_Webhooks]:
 
 class Watching:
     def __init__(self, client: Client, nodes: Collection[str]) -> None:
-        self.pods: Store[DetailedPod] = Store(
-            {_BY_NODE: _node_of, _BY_NAMESPACE: lambda pod: (pod.metadata.namespace,)}
-        )
+        self.pods: Store[DetailedPod] = Store({_BY_NODE: _node_of, _BY_NAMESPACE: _namespace_of})
         self.nodes: Store[Node] = Store()
-        self.pdbs: Store[PodDisruptionBudget] = Store()
-        self.pubs: Store[PodUnavailableBudget] = Store()
+        self.pdbs: Store[PodDisruptionBudget] = Store({_BY_NAMESPACE: _namespace_of})
+        self.pubs: Store[PodUnavailableBudget] = Store({_BY_NAMESPACE: _namespace_of})
         self.unreadable: dict[str, str] = {}
         """The budgets that could not be read, and why."""
         self.namespaces: set[str] = set()
@@ -68,9 +67,13 @@ class Watching:
         self._drained = frozenset(nodes)
         self._webhooks: list[tuple[Reflector[_Webhooks], Store[_Webhooks]]] = []
         self._reflectors: list[Reflector[Any]] = []
-        self._picture: Picture | None = None
+        self._pictures: dict[str, Picture] = {}
+        self._changed: set[str] = set()
+        """The namespaces whose picture is old."""
         self._definitions: Objects | None = None
         self._defined: set[str] = set()
+        self._targets = False
+        """Whether a budget names the owner of its pods."""
         self._stale = False
 
     @asynccontextmanager
@@ -152,43 +155,69 @@ class Watching:
     def on(self, node: str) -> list[DetailedPod]:
         return self.pods.by_index(_BY_NODE, node)
 
-    async def draw(self) -> Picture:
-        """Of the namespaces that matter."""
+    async def draw(self) -> Mapping[str, Picture]:
+        """By namespace, of those that matter."""
         if self._definitions is None or self._stale:
             self._stale = False
             self._definitions = await self._read()
-        self._picture = draw(replace(self._definitions, **self._objects()))
-        return self._picture
+            self._pictures.clear()
+        for name in self.namespaces:
+            if name in self._changed or name not in self._pictures:
+                self._changed.discard(name)
+                self._pictures[name] = draw(self._objects(name, self._definitions))
+        return self._pictures
 
-    def _objects(self) -> dict[str, Any]:
-        matter = self.namespaces
-        pods = [pod for name in matter for pod in self.pods.by_index(_BY_NAMESPACE, name)]
-        return {
-            "pods": pods,
-            "pdbs": [one for one in self.pdbs if one.metadata.namespace in matter],
-            "pubs": [one for one in self.pubs if one.metadata.namespace in matter],
-            "intact": self.intact,
-        }
+    def _objects(self, namespace: str, known: Objects) -> Objects:
+        """`known` has what is not watched."""
+
+        def here(found: Sequence[T]) -> list[T]:
+            return [one for one in found if one.metadata.namespace == namespace]
+
+        return Objects(
+            pods=self.pods.by_index(_BY_NAMESPACE, namespace),
+            pdbs=self.pdbs.by_index(_BY_NAMESPACE, namespace),
+            pubs=self.pubs.by_index(_BY_NAMESPACE, namespace),
+            owners=[one for one in known.owners if one.namespace in ("", namespace)],
+            pod_groups=here(known.pod_groups),
+            workloads=here(known.workloads),
+            leader_worker_sets=here(known.leader_worker_sets),
+            intact=self.intact,
+        )
 
     async def _read(self) -> Objects:
-        objects = Objects(**self._objects())
-        for pod in objects.pods:
-            self._defined.update(_references(pod))
-        return await read_definitions(self._client, objects)
+        """What defines the groups of what matters, and the owners above the pods."""
+        found = [self._objects(name, Objects()) for name in self.namespaces]
+        pods = [pod for each in found for pod in each.pods]
+        pubs = [pub for each in found for pub in each.pubs]
+        self._targets = any(pub.spec.target_ref is not None for pub in pubs)
+        for pod in pods:
+            self._defined.update(self._references(pod))
+        return await read_definitions(self._client, Objects(pods=pods, pubs=pubs))
+
+    def _references(self, pod: DetailedPod) -> set[str]:
+        """What must have been read to know the group and the owners of a pod."""
+        named, group = pod.spec.named_workload, pod.spec.scheduling_group
+        found = {f"owner {controller_uid(pod)}"} if self._targets else set()
+        if group is not None:
+            found.add(f"group {pod.metadata.namespace}/{group.pod_group_name}")
+        if named is not None:
+            found.add(f"workload {pod.metadata.namespace}/{named.name}")
+        return found
 
     def _pod_changed(self, old: DetailedPod | None, new: DetailedPod | None) -> None:
         found = new or old
         assert found is not None
         namespace = found.metadata.namespace
         if namespace in self.namespaces:
-            if new is not None and not self._defined.issuperset(_references(new)):
+            if new is not None and not self._defined.issuperset(self._references(new)):
                 self._stale = True
-            if self._picture is not None:
+            self._changed.add(namespace)
+            if namespace in self._pictures:
                 covering = {
                     key_of(budget)
                     for pod in (old, new)
                     if pod is not None
-                    for budget in self._picture.covering(pod)
+                    for budget in self._pictures[namespace].covering(pod)
                     if not is_live(budget)
                 }
                 for key in covering:
@@ -212,6 +241,7 @@ class Watching:
             not isinstance(old, PodUnavailableBudget) or old.spec != new.spec
         ):
             self._stale = True  # it may name a target whose owners were not read
+        self._changed.add(meta.namespace)
         self.on_change((kind, meta.namespace, meta.name))
         self.wake.set()
 
@@ -224,6 +254,7 @@ class Watching:
 
     def _webhooks_changed(self) -> None:
         """Another gate, or none: every budget may answer otherwise."""
+        self._changed |= self.namespaces
         for kind, store in ((PDB, self.pdbs), (PUB, self.pubs)):
             for budget in store:
                 self.on_change((kind, budget.metadata.namespace, budget.metadata.name))
@@ -234,14 +265,5 @@ def _node_of(pod: DetailedPod) -> tuple[str, ...]:
     return (pod.spec.node_name,) if pod.spec.node_name else ()
 
 
-def _references(pod: DetailedPod) -> set[str]:
-    """What the picture must have read of others to know the group and the owners of a pod."""
-    named = pod.spec.named_workload
-    found = {
-        f"owner {controller_uid(pod)}",
-        f"group {pod.metadata.namespace}/{pod.spec.scheduling_group.pod_group_name}"
-        if pod.spec.scheduling_group is not None
-        else "",
-        f"workload {pod.metadata.namespace}/{named.name}" if named is not None else "",
-    }
-    return found - {""}
+def _namespace_of(found: Object) -> tuple[str, ...]:
+    return (found.metadata.namespace,)

@@ -18,7 +18,8 @@ def test_the_order_is_that_of_the_drain() -> None:
         pod("c-0", "c"),
         pod("c-1", "c", node="other", ready=False),
     ]
-    units = ordered(picture(pods, pub()), [one for one in pods if one.spec.node_name == "n"])
+    going = [one for one in pods if one.spec.node_name == "n"]
+    units = ordered({"ns": picture(pods, pub())}, going)
     assert [unit.group for unit in units] == ["c", "b", "a"]
     told: list[Event] = []
     tell_order(units, told.append)

@@ -23,7 +23,8 @@ async def test_only_what_matters_is_drawn_and_wakes(this: World) -> None:
     watching = Watching(this.client, ["n"])
     async with watching.running():
         watching.namespaces = {SPACE}
-        drawn = await watching.draw()
+        [(namespace, drawn)] = (await watching.draw()).items()
+        assert namespace == SPACE
         assert [one.metadata.name for one in drawn.objects.pods] == ["a"]
         watching.wake.clear()
         await this.client.create(PODS, pod("y", node="m"), "other")
@@ -33,6 +34,23 @@ async def test_only_what_matters_is_drawn_and_wakes(this: World) -> None:
         await asyncio.sleep(1)
         assert watching.wake.is_set()
         assert sorted(one.metadata.name for one in watching.on_drained()) == ["a", "z"]
+
+
+@simulated
+async def test_only_a_namespace_that_has_changed_is_drawn_again(this: World) -> None:
+    await this.set_up()
+    await this.client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    await this.add("a")
+    await this.client.create(PODS, pod("x", node="n"), "other")
+    watching = Watching(this.client, ["n"])
+    async with watching.running():
+        watching.namespaces = {SPACE, "other"}
+        before = dict(await watching.draw())
+        await this.ready("a", "False")
+        await asyncio.sleep(1)
+        after = await watching.draw()
+        assert after["other"] is before["other"]
+        assert after[SPACE] is not before[SPACE]
 
 
 @simulated

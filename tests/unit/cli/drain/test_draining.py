@@ -109,17 +109,18 @@ async def test_a_group_takes_its_pods_along_from_nodes_whose_turn_has_not_come(t
 
 
 @simulated
-async def test_a_group_that_is_down_goes_before_one_that_would_break(this: World) -> None:
+async def test_a_group_that_is_down_goes_while_one_that_would_break_waits(this: World) -> None:
     await this.set_up()
     await this.add("a-0", "a", size=1)
     await this.add("b-0", "b", size=1)
     await this.add("b-1", "b", size=1)
     await this.ready("b-0", "False")
     await this.ready("b-1", "False")
-    await this.budget(1)
+    await this.budget(0)
     async with this.kubelet():
-        await this.drain(timeout=5)
-    assert this.asked[0] == "b-0"
+        assert await this.drain(timeout=5) is Result.TIMEOUT
+    assert sorted(this.of(What.EVICTED)) == ["b-0", "b-1"]
+    assert [event.pod for event in this.draining.left()] == ["a-0"]  # type: ignore[union-attr]
 
 
 @simulated

@@ -72,14 +72,14 @@ async def _drain(
         if not live:
             command = _Drain(client, nodes, options, view or _lines(dry_run))
             return await command.run(dry_run)
-        async with asyncio.TaskGroup() as group:
-            tell, redraw, end = _live()
-            task = group.create_task(redraw())
-            try:
-                return await _Drain(client, nodes, options, tell).run(dry_run)
-            finally:
-                task.cancel()
-                end()
+        tell, redraw, end = _live()
+        task = asyncio.create_task(redraw())
+        try:
+            return await _Drain(client, nodes, options, tell).run(dry_run)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            end()
 
 
 def _lines(dry_run: str) -> Tell:

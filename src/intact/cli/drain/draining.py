@@ -98,6 +98,8 @@ class Draining:
         self._units: list[DrainUnit] = []
         self._waiting: dict[BudgetKey, tuple[str, str]] = {}
         self._unreachable = 0
+        self._error: BaseException | None = None
+        """Of a request; none is expected."""
 
     async def run(self, pods: Iterable[DetailedPod]) -> Result:
         """Until all these pods are gone. Those that come to the nodes meanwhile go, too, if they
@@ -116,6 +118,8 @@ class Draining:
                 wake.clear()
                 begun = loop.time()
                 await self._step(begun)
+                if self._error is not None:
+                    raise self._error
                 ended = loop.time()
                 if self._is_over():
                     failed = any(one.state is State.FAILED for one in self.tracked.values())
@@ -322,8 +326,8 @@ class Draining:
     def _answered(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
         self._watching.wake.set()
-        if not task.cancelled():
-            task.result()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._error = error
 
     async def _asked(self, unit: DrainUnit, *, free: bool) -> None:
         """One pod first, so that a unit that is refused is not broken by half; then the others. Of
@@ -447,9 +451,20 @@ class Draining:
         for one in self.tracked.values():
             if one.state is State.GONE:
                 continue
-            why = one.message if one.state in (State.WAITING, State.FAILED) else "is terminating"
-            found.append(self._about(What.LEFT, one, why or "was not asked for yet"))
+            why = "is terminating" if one.state is State.LEAVING else one.message
+            found.append(self._about(What.LEFT, one, why or self._held_by(one)))
         return sorted(found, key=lambda event: (event.node, event.namespace, event.pod))
+
+    def _held_by(self, one: Tracked) -> str:
+        """Why a pod that was not asked for waits."""
+        names = [
+            budget.reference
+            for unit in self._units
+            if any(pod.metadata.uid == one.pod.metadata.uid for pod in unit.pods)
+            for budget in unit.budgets
+            if key_of(budget) in self._refusals.messages
+        ]
+        return f"waits for {' and '.join(names)}" if names else "was not asked for yet"
 
     def blocking(self) -> list[str]:
         """What the pods that wait are waiting for."""

@@ -63,7 +63,7 @@ class Progress:
             case What.WARNING | What.LATE | What.UNREACHABLE | What.UNCORDONED:
                 self._said.append(line(event) or "")
             case What.LEFT | What.ENDED:
-                self._end += filter(None, [line(event)])
+                self._end += (line(event) or "").splitlines()
             case _:
                 pass
 

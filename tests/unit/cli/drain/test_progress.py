@@ -60,6 +60,6 @@ def test_a_pause_counts_down() -> None:
 def test_the_end_says_what_is_left() -> None:
     lines = shown(
         (1, pod(What.LEFT, "a", message="refused")),
-        (1, Event(What.ENDED, result="timeout", message="not drained in time")),
+        (1, Event(What.ENDED, result="timeout", message="not drained in time\npdb/b")),
     )
-    assert lines[-2:] == ["  ns/a on node-0: refused", "not drained in time"]
+    assert lines[-3:] == ["  ns/a on node-0: refused", "not drained in time", "pdb/b"]

@@ -48,9 +48,10 @@ async def test_only_a_namespace_that_has_changed_is_drawn_again(this: World) -> 
         before = dict(await watching.draw())
         await this.ready("a", "False")
         await asyncio.sleep(1)
-        after = await watching.draw()
+        after = dict(await watching.draw())
         assert after["other"] is before["other"]
         assert after[SPACE] is not before[SPACE]
+        assert (await watching.draw())[SPACE] is after[SPACE]
 
 
 @simulated

@@ -35,7 +35,7 @@ format: $(VENV)/ready
 	$(VENV)/bin/ruff format .
 
 # ARGS names benchmarks, all if none; what else is in it is passed to them.
-BENCHES := reflector pub_admission pub_scale pdb_evictions disruption budget_churn rehearse commands
+BENCHES := reflector pub_admission pub_scale pdb_evictions disruption budget_churn rehearse commands drain
 bench: $(BENCH_VENV)/ready
 	$(BENCH_VENV)/bin/python -m devcluster build
 	@failed=0; for bench in $(or $(filter $(BENCHES),$(ARGS)),$(BENCHES)); do echo "== $$bench"; \

@@ -8,6 +8,8 @@ import click
 
 from intact import __version__
 from intact.cli.check.options import check_options
+from intact.cli.drain.flags import drain_options
+from intact.cli.drain.options import Options as DrainOptions
 from intact.cli.durations import Duration
 from intact.cli.options import (
     Cluster,
@@ -328,6 +330,35 @@ def rollout(groups: tuple[str, ...], cluster: Cluster, rehearsal: Rehearsal) -> 
     from intact.cli import rehearse as command
 
     command.rollout(cluster, rehearsal, groups)
+
+
+@main.command("drain")
+@click.argument("nodes", metavar="NODE...", nargs=-1)
+@node_selector
+@cluster_options
+@drain_options
+def drain_nodes(
+    nodes: tuple[str, ...],
+    selector: str | None,
+    cluster: Cluster,
+    options: DrainOptions,
+    dry_run: str,
+    output: str,
+) -> None:
+    """Empty nodes within all budgets, group by group, as fast as they allow.
+
+    Cordons all nodes first. Exit code 0: drained; 3: not in time, or interrupted; 1: errors.
+    """
+    if bool(nodes) == (selector is not None):
+        raise click.UsageError("name the nodes, or select them with -l")
+    if dry_run == "rehearse":
+        from intact.cli.drain.rehearsal import rehearse
+
+        rehearse(cluster, nodes, selector, options, output=output)
+    else:
+        from intact.cli.drain.command import drain
+
+        drain(cluster, nodes, selector, options, dry_run=dry_run, output=output)
 
 
 main.add_command(rbg)

@@ -54,6 +54,11 @@ async def read_objects(
     return await reading.completed(found)
 
 
+async def read_definitions(client: Client, found: Objects) -> Objects:
+    """The same objects, with what defines their groups and with the owners above their pods."""
+    return await Reading(client, "").completed(found)
+
+
 async def complete(client: Client, namespace: str, found: Objects) -> Objects:
     """The same pods and budgets, with what defines their groups, stands above them and enforces
     them as it is now."""

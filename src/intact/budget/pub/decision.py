@@ -10,7 +10,7 @@ Two rules:
 |---|---|
 | terminating, finished | free |
 | not ready | free (*) |
-| already in the ledger (same UID) | free while its record stands, then denied until it ends |
+| already in the ledger (same UID) | free while its record stands (**), then denied until it ends |
 | of an owner that wants no pods any more, or not this one after a scale-in | free, recorded |
 | in a group that is already unavailable | free, recorded (*) |
 | was let go before and is still here | denied for a while: other pods go first |
@@ -23,7 +23,8 @@ requires, but for groups that the budget itself let go: a drain must end. A pod 
 may still be changed in place, which may be what mends it.
 
 (**) The recorded pods are still here and may stay. If the group was not paid for, because it was
-down when they were recorded, it must be one that the budget can spare now.
+down when they were recorded, and is up by now but for the records, it must be one that the budget
+can spare now.
 
 As long as no group has as many pods as it needs, no pod is in a group: each is a unit of its own.
 
@@ -139,7 +140,7 @@ def decide(
     if denial := _not_decidable(budget):
         return denial
     if record := status.ledger.pods.get(pod.uid):
-        return _decide_again(budget, pod, record, operation, now)
+        return _decide_again(budget, pod, record, operation, now, live_available)
     if not status.ledger.reached:  # no group has as many pods as it needs: each pod is a unit
         pod = replace(pod, group=None)
     if _is_released(status.ledger, pod):
@@ -286,6 +287,7 @@ def _decide_again(
     record: LedgerRecord,
     operation: Operation,
     now: datetime,
+    live_available: int | None,
 ) -> Decision:
     """The pod is recorded already."""
     if past_time(record.at, now) != record.at:
@@ -295,9 +297,25 @@ def _decide_again(
         return Decision(True, Reason.RECORDED, status=written)
     if not stands(record.at, now):
         return Decision(False, Reason.STAYED, _stayed(budget, pod, expires_at(record.at)))
+    if denial := _came_back(budget, pod, live_available):
+        return denial
     if is_sure(record, operation):
         return Decision(True, Reason.RECORDED)
     return Decision(True, Reason.RECORDED, status=_recorded(budget.status, pod, operation, now))
+
+
+def _came_back(
+    budget: PodUnavailableBudget, pod: Subject, live_available: int | None
+) -> Decision | None:
+    """The denial of a recorded pod of a group that was down when the record was made, and that is
+    up again, were it not for the record: it was free, and is one that the budget cannot spare."""
+    ledger = budget.status.ledger
+    if not pod.available or pod.group not in ledger.held or pod.group in ledger.let_go:
+        return None
+    available = _least_available(budget.status, live_available)
+    if available >= budget.status.desired_available:
+        return None
+    return Decision(False, Reason.EXHAUSTED, _exhausted(budget, pod, available))
 
 
 def _deny(

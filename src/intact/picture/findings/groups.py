@@ -92,6 +92,8 @@ def _without_group(subject: Subject) -> Iterator[Finding]:
     bare: list[str] = []
     undefined: set[str] = set()
     for unit in subject.budget.units:
+        if unit.is_group and unit.need is None:
+            undefined.add(unit.name)
         if unit.is_group:
             continue
         for pod in unit.pods:

@@ -761,6 +761,17 @@ class TestGroupsThatOnlyRecordsMakeUnavailable:
         assert not decide(self.asked(9), subject, Operation.DELETE, NOW, 8, 8).allowed
         assert not ask(self.asked(9, idle=1), subject).allowed
 
+    def test_so_must_the_recorded_pod_itself_that_came_back(self) -> None:
+        """It was not ready when it was recorded, and cost nothing."""
+        subject = pod(1, group="g0")
+        assert ask(self.asked(9), subject, Operation.EVICT).allowed
+        denial = decide(self.asked(9), subject, Operation.EVICT, NOW, 8, 8)
+        assert (denial.allowed, denial.reason) == (False, Reason.EXHAUSTED)
+        still_down = pod(1, group="g0", available=False)
+        assert decide(self.asked(9), still_down, Operation.EVICT, NOW, 8, 8).allowed
+        paid = self.asked(9, let_go=["g0"])
+        assert decide(paid, subject, Operation.EVICT, NOW, 8, 8).allowed
+
     def test_a_group_that_was_paid_for_goes_whatever_has_failed_since(self) -> None:
         """A drain must end."""
         paid = self.asked(9, let_go=["g0"])

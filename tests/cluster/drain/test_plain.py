@@ -86,7 +86,7 @@ async def test_a_plain_budget_is_followed_without_intact(ns: NamespaceUnderTest)
         min(len(available_in(state) & {"web-0", "web-1", "web-2"}) for state in watched.states) == 2
     )
     lines = said_by(ns, said).splitlines()
-    waiting = "waiting for pdb/web in NS: 2 of 3 pods are available, it requires 2"
+    waiting = "waiting for pdb/web in NS: 2 of 3 pods are available, the budget requires 2"
     assert waiting in lines
     assert [line for line in lines if not line.startswith("waiting")] == [
         "node/node-0 cordoned",

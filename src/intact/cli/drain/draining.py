@@ -331,11 +331,12 @@ class Draining:
 
     async def _asked(self, unit: DrainUnit, *, free: bool) -> None:
         """One pod first, so that a unit that is refused is not broken by half; then the others. Of
-        a unit with surplus only the surplus."""
+        a unit with surplus only the surplus. Budgets that count the group, and allow it as far as
+        is known, are asked for all at once: they let the whole group go, or nothing."""
         pods = [pod for pod in unit.pods if self._waits(pod)]
         if free and unit.budgets and unit.free < len(unit.pods):
             pods = pods[: unit.free]
-        if not unit.budgets:
+        if unit.goes_as_one:
             await asyncio.gather(*(self._ask(pod, unit, free=free) for pod in pods))
         elif await self._ask(pods[0], unit, free=free):
             await asyncio.gather(*(self._ask(pod, unit, free=free) for pod in pods[1:]))
@@ -481,7 +482,7 @@ class Draining:
         return [
             line
             for key, budget in sorted(budgets.items())
-            for line in blocks(budget, self._refusals.messages[key])
+            for line in blocks(budget, self._refusals.messages[key], self._now())
         ]
 
 

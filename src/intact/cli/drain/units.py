@@ -72,6 +72,15 @@ class DrainUnit:
         return not self.budgets or self.free > 0
 
     @property
+    def goes_as_one(self) -> bool:
+        """Whether all its pods can be asked for at once, and none goes without the others: nothing
+        holds it, or only budgets that count it as a group, and whose numbers allow it."""
+        return all(
+            self.group and counts_groups(one) and (self.free == len(self.pods) or allowed(one) > 0)
+            for one in self.budgets
+        )
+
+    @property
     def costs(self) -> dict[BudgetKey, int]:
         """What it takes of each budget to break it."""
         serving = max(1, sum(map(is_available, self.pods)))

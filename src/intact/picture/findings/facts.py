@@ -18,7 +18,7 @@ from intact.picture.budgets import BudgetPicture
 from intact.picture.findings.finding import About
 from intact.picture.findings.pdb_fields import pdb_errors
 from intact.picture.picture import Picture
-from intact.picture.units import UnitPicture
+from intact.picture.units import State, UnitPicture
 
 
 class Target(NamedTuple):
@@ -127,6 +127,8 @@ class Subject:
         if self.live and counts and self.budget.counted:
             return self.budget.total or None
         if any(pod.metadata.uid in self.facts.uncounted for pod in self.pods):
+            return None
+        if any(unit.state is State.UNKNOWN for unit in self.budget.units):
             return None
         return len(self.budget.units) or None
 

@@ -110,6 +110,7 @@ def pub(
                 "currentAvailable": current,
                 "desiredAvailable": desired,
                 "totalReplicas": total,
+                "ledger": '{"reached": true}',
             },
         },
         PodUnavailableBudget,

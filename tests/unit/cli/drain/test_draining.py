@@ -239,7 +239,7 @@ async def test_it_ends_in_time_and_says_what_blocks(this: World) -> None:
     assert await this.drain(timeout=30) is Result.TIMEOUT
     assert this.draining is not None
     assert this.draining.blocking() == [
-        "pdb/b in ns: 1 of 3 pods is available, it requires 1",
+        "pdb/b in ns: 1 of 3 pods is available, the budget requires 1",
     ]
     assert [event.pod for event in this.draining.left()] == ["a"]
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,9 @@ from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.operator_process import OperatorProcess
 from devcluster.ports import Ports
-from intact.kube.client import Client
+from intact.kube.client import Client, PatchType
 from intact.kube.config import from_kubeconfig
-from intact.kube.errors import KubeError
+from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.http import HttpTransport
 from intact.kube.resources import PODS, PUBS, untyped
 from intact.model.pod import Pod
@@ -38,6 +38,8 @@ SIZE = 4
 NODES = 12
 DRAINED = 6
 _GROUP = "shard"
+_SERVES = "bench.intact.dev/serves"
+"""The readiness gate of every pod: kwok counts in whole seconds, and this bench exactly."""
 _WITHIN = 900.0
 _NAMESPACES = untyped("", "v1", "namespaces", "Namespace", namespaced=False)
 _NODES = untyped("", "v1", "nodes", "Node", namespaced=False)
@@ -120,8 +122,20 @@ class Bench:
         course = self._ours if who == "intact" else self._theirs
         await client.create(_NAMESPACES, {"metadata": {"name": who}})
         for number in range(self._groups):
-            await client.create(_SETS, _group(number, self._readiness), who)
+            await client.create(_SETS, _group(number), who)
         await client.create(PUBS, _budget(self._down), who)
+        async with _made_ready(client, who, self._readiness):
+            await self._drained(client, cluster, who, commands, course)
+        await client.delete(_NAMESPACES, who)
+
+    async def _drained(
+        self,
+        client: Client,
+        cluster: Cluster,
+        who: str,
+        commands: Sequence[Sequence[str]],
+        course: Course,
+    ) -> None:
         await self._until_whole(client, who)
         async with _followed(client, who, course):
             await self._check_places(client, who, course)
@@ -134,7 +148,6 @@ class Bench:
             raise BenchError(f"{who} drain left {len(left)} pods on the nodes")
         for node in self._nodes:
             await client.patch(_NODES, {"spec": {"unschedulable": None}}, node)
-        await client.delete(_NAMESPACES, who)
 
     async def _until_whole(self, client: Client, namespace: str) -> None:
         def is_whole(budget: PodUnavailableBudget) -> bool:
@@ -186,7 +199,7 @@ def _most(course: Course) -> int:
     return max(course.breaks.values(), default=0)
 
 
-def _group(number: int, readiness: int) -> dict[str, Any]:
+def _group(number: int) -> dict[str, Any]:
     """A StatefulSet whose pods start on four nodes, two of which are drained, and may go to any."""
     name = f"llm-{number}"
     labels = {"app": "llm", _GROUP: name}
@@ -200,8 +213,7 @@ def _group(number: int, readiness: int) -> dict[str, Any]:
         "nodeTaintsPolicy": "Honor",
         "labelSelector": {"matchLabels": labels},
     }
-    probe = {"initialDelaySeconds": readiness, "exec": {"command": ["true"]}}
-    container = {"name": "server", "image": "example.com/server:1", "readinessProbe": probe}
+    container = {"name": "server", "image": "example.com/server:1"}
     return {
         "metadata": {"name": name},
         "spec": {
@@ -213,6 +225,7 @@ def _group(number: int, readiness: int) -> dict[str, Any]:
                 "metadata": {"labels": labels},
                 "spec": {
                     "containers": [container],
+                    "readinessGates": [{"conditionType": _SERVES}],
                     "topologySpreadConstraints": [spread],
                     "affinity": {
                         "nodeAffinity": {
@@ -236,6 +249,39 @@ def _budget(down: int) -> dict[str, Any]:
             "podGroupPolicy": {"groupLabelKey": _GROUP, "minReadyReplicas": SIZE},
         },
     }
+
+
+@asynccontextmanager
+async def _made_ready(client: Client, namespace: str, after: float) -> AsyncGenerator[None, None]:
+    """Opens the gate of each pod so many seconds after it was seen to run."""
+    body = {"status": {"conditions": [{"type": _SERVES, "status": "True"}]}}
+    opening: dict[str, asyncio.Task[None]] = {}
+
+    async def open_gate(name: str) -> None:
+        await asyncio.sleep(after)
+        with suppress(NotFound, Conflict):
+            await client.patch(
+                PODS, body, name, namespace, subresource="status", type=PatchType.STRATEGIC
+            )
+
+    async def follow() -> None:
+        async with client.watch(PODS, namespace, resource_version="0") as events:
+            async for event in events:
+                pod = event.object
+                if pod is not None and pod.status.phase == "Running" and event.type != "DELETED":
+                    uid = pod.metadata.uid
+                    if uid not in opening:
+                        opening[uid] = asyncio.create_task(open_gate(pod.metadata.name))
+
+    following = asyncio.create_task(follow())
+    try:
+        yield
+        if following.done():
+            following.result()
+    finally:
+        for task in (following, *opening.values()):
+            task.cancel()
+        await asyncio.gather(following, *opening.values(), return_exceptions=True)
 
 
 @asynccontextmanager

@@ -25,14 +25,13 @@ from fractions import Fraction
 import msgspec
 
 from intact.model.amounts import parse_count
-from intact.model.pod import Pod, RolePod
-from intact.model.pod_state import is_gone, is_ready
+from intact.model.pod import Pod
+from intact.model.pod_state import is_ready
 from intact.model.rbg import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, Json
 from intact.rollout import deployment
-from intact.rollout.belonging import workload_of
 from intact.rollout.deployment import Orders, Pair, earlier_role
 from intact.rollout.facts import RoleFacts, WorkloadFacts
-from intact.rollout.names import other_name, role_revision_label, workload_name
+from intact.rollout.names import other_name, workload_name
 from intact.rollout.orders import Eviction, WorkloadOrder
 from intact.rollout.plan import PlannedRole, Replica, RolePlan
 from intact.rollout.ratios import most_unavailable
@@ -140,40 +139,8 @@ def change(facts: RoleFacts, age: Mapping[str, int]) -> Change:
         facts,
         own[0] if own else None,
         sorted(old, key=lambda one: (age.get(one.live.revision, 0), one.live.name)),
-        deployment.pair(_of_deployments(facts, deployments), age),
+        deployment.pair(replace(facts, workloads=deployments), age),
     )
-
-
-def _of_deployments(facts: RoleFacts, deployments: list[WorkloadFacts]) -> RoleFacts:
-    """With these Deployments. One that is on its way from an earlier template has pods of both, and
-    all of them go with it. Those that it has above its scale and that are not ready may stay so for
-    good: they do not count."""
-    label = role_revision_label(facts.role.name)
-    old = {one.name: one.revision for one in deployments if one.revision != facts.revision}
-    of: dict[str, list[RolePod]] = {name: [] for name in old}
-    pods = []
-    for pod in facts.pods:
-        kind, name = workload_of(pod) or ("", "")
-        if kind != DEPLOYMENT[1] or name not in old or is_gone(pod):
-            pods.append(pod)
-        else:
-            of[name].append(pod)
-    workloads = []
-    for one in deployments:
-        found = of.get(one.name, [])
-        updating = len({pod.metadata.labels.get(label) for pod in found}) > 1
-        found.sort(key=is_ready, reverse=True)
-        while updating and len(found) > one.replicas > 0 and not is_ready(found[-1]):
-            found.pop()
-        pods += [_with_label(pod, label, one.revision) for pod in found]
-        workloads.append(replace(one, updating=updating))
-    return replace(facts, workloads=workloads, pods=pods)
-
-
-def _with_label(pod: RolePod, key: str, value: str) -> RolePod:
-    labels = {**pod.metadata.labels, key: value}
-    meta = msgspec.structs.replace(pod.metadata, labels=labels)
-    return msgspec.structs.replace(pod, metadata=meta)
 
 
 def _numbered(facts: RoleFacts, live: WorkloadFacts) -> Numbered:

@@ -79,12 +79,20 @@ class Change:
             return 0
         if self.new.live.revision != self.facts.revision:
             return self.new.live.replicas
-        before = [
-            number
+        return max((number for number, one in self._staying.items() if one.ready), default=-1) + 1
+
+    @property
+    def _staying(self) -> dict[int, RoleReplica]:
+        """Replicas of the new workload with an earlier template that it does not take down: those
+        below its partition. The others may serve still, but its controller may have decided."""
+        if self.new is None:
+            return {}
+        live, revision = self.new.live, self.facts.revision
+        return {
+            number: one
             for number, one in self.new.there.items()
-            if one.revision != self.facts.revision and one.ready
-        ]
-        return max(before, default=-1) + 1
+            if one.revision != revision and (live.revision != revision or number < live.partition)
+        }
 
     @property
     def updated(self) -> int:
@@ -111,7 +119,7 @@ class Change:
 
     @property
     def serving_old(self) -> int:
-        own = self.new.serving - sum(one.ready for one in self._own) if self.new else 0
+        own = sum(one.ready for one in self._staying.values())
         deployments = sum(map(self.pair.serving, self.pair.old))
         return own + deployments + sum(one.serving for one in self.old)
 

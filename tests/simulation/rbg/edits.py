@@ -98,6 +98,10 @@ class Users:
                 is_stateful(one) for one in spec["roles"] if one["name"] in each["roles"]
             ):
                 each["strategy"] = some_rules(self._rng, spec["roles"])
+            if self._world.course.bad_images:
+                # What it keeps old stays as it is, also pods of an earlier image that are never
+                # ready: only who set the partition can tell that these are to move.
+                each["strategy"].pop("partition", None)
         if spec != self._world.group["spec"]:
             assert await self.write(spec, "heals the spec")
 

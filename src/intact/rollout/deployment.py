@@ -85,16 +85,26 @@ class Pair:
         would shrink together, whichever has the broken pods."""
         return old.updating and self.serving(old) > 0
 
-    def spare(self, ratio: Fraction | None) -> int:
-        """How many serving pods may go now, whichever pods the ReplicaSets choose to delete."""
+    def spare(self, ratio: Fraction | None, most_new: int | None = None) -> int:
+        """How many serving pods may go now, whichever pods the ReplicaSets choose to delete. The
+        new Deployment is lowered at once to what may be new, which is what is desired at most."""
+        desired = self.facts.desired
+        most_new = desired if most_new is None else min(desired, most_new)
         serving = 0
         for one in self.facts.workloads:
             ready = sum(map(self.facts.is_ready, self.pods(one)))
-            # The new Deployment is lowered at once if fewer replicas are desired.
-            scale = min(one.replicas, self.facts.desired) if one is self.new else one.replicas
+            scale = min(one.replicas, most_new) if one is self.new else one.replicas
             too_many = max(0, len(self.pods(one)) - scale + len(one.evicted))
             serving += max(0, ready - too_many)
-        return serving - self.facts.desired + most_unavailable(ratio, self.facts.desired)
+        return serving - desired + most_unavailable(ratio, desired)
+
+    def most_new(self, goal: int, ratio: Fraction | None) -> int:
+        """How many pods may stay new. After a scale-in there may be more than the goal, and old
+        pods that would have to go for them although the partition keeps these."""
+        fewest = max(goal, self.facts.desired - sum(map(self.serving, self.old)))
+        if fewest < self.started and self.spare(ratio, fewest) >= 0:
+            return fewest
+        return self.facts.desired
 
     def unseen(self, deployment: WorkloadFacts) -> list[Pod]:
         """Its evicted pods that Intact has not seen going yet."""
@@ -219,10 +229,12 @@ def order(
     settled = [pair.new.uid] if pair.new and pair.new.evicted and not pair.unseen(pair.new) else []
     if plan is None or not pair.old:
         return Orders([of_new(group, pair, facts.desired)], evictions, settled)
-    may_start = pair.started + len(plan.moves)
+    most_new = pair.most_new(facts.desired - plan.keeps, ratio)
+    may_start = min(most_new, pair.started + len(plan.moves))
     ahead = most_unavailable(ratio, facts.desired) == 0
-    keep = facts.desired - (pair.ready if ahead else may_start)
-    lowered = lower(pair, keep, pair.spare(ratio), templates, in_batches=in_batches)
+    keep = facts.desired - (min(most_new, pair.ready) if ahead else may_start)
+    spare = pair.spare(ratio, most_new)
+    lowered = lower(pair, keep, spare, templates, in_batches=in_batches)
     start = may_start
     if not ahead:  # only into free room, so that no more pods run than desired
         start = min(start, max(pair.started, facts.desired - lowered.taken))

@@ -177,6 +177,35 @@ def test_old_pods_serve_until_new_ones_do_also_when_fewer_are_wanted() -> None:
     assert gone == ["llm-prefill-0", "llm-prefill-1", "llm-prefill-2"], "two of four may be missing"
 
 
+@pytest.mark.parametrize(
+    ("ratio", "old_serve", "new_serve", "new", "gone"),
+    [
+        ("50%", True, False, 1, 2),
+        ("50%", True, True, 1, 2),
+        ("0%", True, False, 1, 1),
+        ("50%", False, True, 3, 4),
+    ],
+    ids=["new ones are broken", "all serve", "none may be missing", "old ones are broken"],
+)
+def test_a_scale_in_leaves_what_the_partition_keeps(
+    ratio: str, old_serve: bool, new_serve: bool, new: int, gone: int
+) -> None:
+    """From eight to three, four of them new: two are to stay old."""
+    rules = {"maxSkew": "100%", "maxUnavailableRatio": ratio, "partition": "50%"}
+    scene = Scene(8, deployment=True, strategy=rules)
+    scene.take("prefill", *range(8))
+    deployments(scene, 4, 4)
+    revisions = {"o": (scene.old("prefill"), old_serve), "n": (scene.new("prefill"), new_serve)}
+    for name, (revision, serve) in revisions.items():
+        scene.put(
+            "prefill", *(pod("prefill", f"{name}{at}", revision, ready=serve) for at in range(4))
+        )
+    scene.facts["prefill"] = replace(scene.facts["prefill"], desired=3)
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": new, "llm-prefill": 4}
+    assert len([name for name in evicted(step) if name.startswith("llm-prefill")]) == gone
+
+
 def test_what_the_new_one_is_lowered_by_serves_no_more() -> None:
     """Its ReplicaSet may not know yet which of its pods is ready."""
     scene = Scene(deployment=True, strategy={"maxSkew": "100%", "maxUnavailableRatio": "0%"})

@@ -164,6 +164,7 @@ class RbgReconciler:
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
         self._problems.keep(group, _parts(group))
+        await self._applier.catch_up(group.metadata.uid)
         if await self._strays.bring_back(group):
             return  # the watch brings them, and the RoleBasedGroup with them
         scaled = await self._scaling.agree(group)

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from intact.model.pod import Pod
-from intact.model.pod_state import is_gone, is_ready
+from intact.model.pod_state import controller_of, is_gone, is_ready
 from intact.model.rbg import DEPLOYMENT, Json, Role
 from intact.rollout.belonging import workload_of
 from intact.rollout.facts import RoleFacts, WorkloadFacts
@@ -162,7 +162,7 @@ def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
             workloads.append(one)
             continue
         pods = owned[one.uid]
-        updating = len({pod.metadata.labels.get(label) for pod in pods}) > 1
+        updating = _have_several_templates(pods, label)
         pods.sort(key=is_ready, reverse=True)
         # What never gets ready stays above its scale for good, and does not count.
         while updating and len(pods) > one.replicas > 0 and not is_ready(pods[-1]):
@@ -181,6 +181,13 @@ def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
         [pod for pod in owned[_NEW] if pod.metadata.uid not in evicted],
         old_pods,
     )
+
+
+def _have_several_templates(pods: Sequence[Pod], label: str) -> bool:
+    """Of their role, whose revision they carry. A label alone may be overwritten by anyone."""
+    revisions = {pod.metadata.labels.get(label) for pod in pods}
+    owners = {owner.name for pod in pods if (owner := controller_of(pod)) is not None}
+    return min(len(revisions), len(owners)) > 1
 
 
 _NEW = ""

@@ -10,6 +10,7 @@ import pytest
 from intact.model.pod import RolePod
 from intact.rollout.deployment import order, pair
 from intact.rollout.facts import WorkloadFacts
+from intact.rollout.names import role_revision_label
 from intact.rollout.orders import RolloutStep
 from intact.rollout.plan import Rules, plan
 from intact.rollout.revisions import hash_of, template_of
@@ -357,6 +358,15 @@ class TestAnOldDeploymentInTheMiddleOfAnUpdateOfItsOwn:
         [_, old] = step.orders["prefill"]
         assert old.revision == scene.new("prefill")
         assert [name for name in evicted(step) if "prefill" in name]
+
+    def test_a_forged_label_is_no_update(self) -> None:
+        scene = self.scene(serving=4, broken=0)
+        [live] = scene.facts["prefill"].workloads
+        live = replace(live, revision=scene.old("prefill"))
+        facts = replace(scene.facts["prefill"], workloads=[live])
+        label = role_revision_label("prefill")
+        facts.pods[0].metadata.labels[label] = scene.new("prefill")
+        assert not pair(facts, {}).old[0].updating
 
     def test_a_template_that_is_nowhere_any_more_cannot_be_kept(self) -> None:
         scene = self.scene()

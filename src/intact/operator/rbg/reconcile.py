@@ -6,6 +6,7 @@ passes frozen values from step to step, in this order:
 
 | step | in | out |
 |---|---|---|
+| `server_side_apply` | writes without an answer | what became of them |
 | `strays` | its pods | workloads that have lost their labels get them back |
 | `scaling` | the RoleBasedGroup | replicas that each role should have |
 | `revisions` | its templates | why they could not be stored |

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, TypeVar, cast
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intact.kube.client import Client
-from intact.kube.errors import NotFound, TooManyRequests, Unreachable
+from intact.kube.errors import Conflict, NotFound, TooManyRequests, Unreachable
 from intact.kube.resources import Resource
 from intact.model.pod import RolePod
 from intact.model.pod_state import is_terminating
@@ -124,7 +125,10 @@ class World:
     # What is so
 
     def put(self, one: RolePod) -> None:
-        self.moments.append(self.pods | {one.metadata.uid: one})
+        version = str(len(self.moments))
+        meta = msgspec.structs.replace(one.metadata, resource_version=version)
+        one = msgspec.structs.replace(one, metadata=meta)
+        self.moments.append(self.pods | {meta.uid: one})
 
     def drop(self, uid: str) -> None:
         self.moments.append({key: one for key, one in self.pods.items() if key != uid})
@@ -273,7 +277,13 @@ class World:
             found.seen = len(found.course) - 1  # the answer
 
     async def evict(
-        self, _resource: Resource[RolePod], _name: str, _namespace: str, *, uid: str
+        self,
+        _resource: Resource[RolePod],
+        _name: str,
+        _namespace: str,
+        *,
+        uid: str,
+        resource_version: str,
     ) -> None:
         """As a client does it."""
         self.meanwhile()
@@ -285,6 +295,8 @@ class World:
         alive = self.pods.get(uid)
         if alive is None:
             raise NotFound(Status(status="Failure", code=404))
+        if resource_version not in ("", alive.metadata.resource_version):
+            raise Conflict(Status(status="Failure", code=409))
         self.take(alive)
         if answer == "lost":
             raise Unreachable("the answer is lost")

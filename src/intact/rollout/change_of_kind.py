@@ -25,14 +25,13 @@ from fractions import Fraction
 import msgspec
 
 from intact.model.amounts import parse_count
-from intact.model.pod import Pod, RolePod
-from intact.model.pod_state import is_gone, is_ready
+from intact.model.pod import Pod
+from intact.model.pod_state import is_ready
 from intact.model.rbg import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET, Json
 from intact.rollout import deployment
-from intact.rollout.belonging import workload_of
 from intact.rollout.deployment import Orders, Pair, earlier_role
 from intact.rollout.facts import RoleFacts, WorkloadFacts
-from intact.rollout.names import other_name, role_revision_label, workload_name
+from intact.rollout.names import other_name, workload_name
 from intact.rollout.orders import Eviction, WorkloadOrder
 from intact.rollout.plan import PlannedRole, Replica, RolePlan
 from intact.rollout.ratios import most_unavailable
@@ -80,12 +79,20 @@ class Change:
             return 0
         if self.new.live.revision != self.facts.revision:
             return self.new.live.replicas
-        before = [
-            number
+        return max((number for number, one in self._staying.items() if one.ready), default=-1) + 1
+
+    @property
+    def _staying(self) -> dict[int, RoleReplica]:
+        """Replicas of the new workload with an earlier template that it does not take down: those
+        below its partition. The others may serve still, but its controller may have decided."""
+        if self.new is None:
+            return {}
+        live, revision = self.new.live, self.facts.revision
+        return {
+            number: one
             for number, one in self.new.there.items()
-            if one.revision != self.facts.revision and one.ready
-        ]
-        return max(before, default=-1) + 1
+            if one.revision != revision and (live.revision != revision or number < live.partition)
+        }
 
     @property
     def updated(self) -> int:
@@ -112,7 +119,7 @@ class Change:
 
     @property
     def serving_old(self) -> int:
-        own = self.new.serving - sum(one.ready for one in self._own) if self.new else 0
+        own = sum(one.ready for one in self._staying.values())
         deployments = sum(map(self.pair.serving, self.pair.old))
         return own + deployments + sum(one.serving for one in self.old)
 
@@ -140,40 +147,8 @@ def change(facts: RoleFacts, age: Mapping[str, int]) -> Change:
         facts,
         own[0] if own else None,
         sorted(old, key=lambda one: (age.get(one.live.revision, 0), one.live.name)),
-        deployment.pair(_of_deployments(facts, deployments), age),
+        deployment.pair(replace(facts, workloads=deployments), age),
     )
-
-
-def _of_deployments(facts: RoleFacts, deployments: list[WorkloadFacts]) -> RoleFacts:
-    """With these Deployments. One that is on its way from an earlier template has pods of both, and
-    all of them go with it. Those that it has above its scale and that are not ready may stay so for
-    good: they do not count."""
-    label = role_revision_label(facts.role.name)
-    old = {one.name: one.revision for one in deployments if one.revision != facts.revision}
-    of: dict[str, list[RolePod]] = {name: [] for name in old}
-    pods = []
-    for pod in facts.pods:
-        kind, name = workload_of(pod) or ("", "")
-        if kind != DEPLOYMENT[1] or name not in old or is_gone(pod):
-            pods.append(pod)
-        else:
-            of[name].append(pod)
-    workloads = []
-    for one in deployments:
-        found = of.get(one.name, [])
-        updating = len({pod.metadata.labels.get(label) for pod in found}) > 1
-        found.sort(key=is_ready, reverse=True)
-        while updating and len(found) > one.replicas > 0 and not is_ready(found[-1]):
-            found.pop()
-        pods += [_with_label(pod, label, one.revision) for pod in found]
-        workloads.append(replace(one, updating=updating))
-    return replace(facts, workloads=workloads, pods=pods)
-
-
-def _with_label(pod: RolePod, key: str, value: str) -> RolePod:
-    labels = {**pod.metadata.labels, key: value}
-    meta = msgspec.structs.replace(pod.metadata, labels=labels)
-    return msgspec.structs.replace(pod, metadata=meta)
 
 
 def _numbered(facts: RoleFacts, live: WorkloadFacts) -> Numbered:

@@ -18,18 +18,24 @@ has seen the result of the one before:
 | as many again | is lowered by the evicted pods | the ReplicaSet that replaced them saw them go |
 | more | is not scaled at all | its ReplicaSet has yet to choose which of them go |
 
+An old Deployment may be in the middle of an update of its own, from before its role was
+coordinated, and its newer pods may never be ready. It goes to the template that most of its serving
+pods have, and is lowered after that.
+
 A Deployment that cannot create pods reports it (`short`), and is lowered to what it has. Intact
 remembers evicted pods until then. They do not count, whether it has seen them go or not; nor do the
 pods that a Deployment has above its scale.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from intact.model.pod import Pod
-from intact.model.pod_state import is_gone, is_ready
-from intact.model.rbg import Json, Role
+from intact.model.pod_state import controller_of, is_gone, is_ready
+from intact.model.rbg import DEPLOYMENT, Json, Role
+from intact.rollout.belonging import workload_of
 from intact.rollout.facts import RoleFacts, WorkloadFacts
 from intact.rollout.names import role_revision_label, workload_name
 from intact.rollout.orders import Eviction, WorkloadOrder
@@ -48,7 +54,7 @@ class Pair:
     """Oldest first."""
     new_pods: list[Pod]
     old_pods: dict[str, list[Pod]]
-    """By revision; only those that stay, in the order in which they would go."""
+    """By the UID of the Deployment; only those that stay, in the order in which they would go."""
 
     @property
     def updated(self) -> int:
@@ -67,31 +73,38 @@ class Pair:
 
     def pods(self, deployment: WorkloadFacts) -> list[Pod]:
         """Its pods that count."""
-        return self.new_pods if deployment is self.new else self.old_pods[deployment.revision]
+        return self.new_pods if deployment is self.new else self.old_pods[deployment.uid]
 
     def serving(self, old: WorkloadFacts) -> int:
         """Its ready pods that stay: those above its scale go."""
         ready = sum(map(self.facts.is_ready, self.pods(old)))
         return min(ready, max(0, old.replicas - len(old.evicted)))
 
-    def loss(self, old: WorkloadFacts) -> int:
-        """How many serving pods may go too many when it is lowered by its evicted pods: during an
-        update of its own, its ReplicaSets shrink together, whichever has the broken pods."""
-        if not old.updating or not old.evicted:
-            return 0
-        ready = sum(map(self.facts.is_ready, self.pods(old)))
-        return max(0, self.serving(old) - (ready - len(old.evicted)))
+    def is_torn(self, old: WorkloadFacts) -> bool:
+        """Whether it is on its way between two templates by itself and serves: its ReplicaSets
+        would shrink together, whichever has the broken pods."""
+        return old.updating and self.serving(old) > 0
 
-    def spare(self, ratio: Fraction | None) -> int:
-        """How many serving pods may go now, whichever pods the ReplicaSets choose to delete."""
+    def spare(self, ratio: Fraction | None, most_new: int | None = None) -> int:
+        """How many serving pods may go now, whichever pods the ReplicaSets choose to delete. The
+        new Deployment is lowered at once to what may be new, which is what is desired at most."""
+        desired = self.facts.desired
+        most_new = desired if most_new is None else min(desired, most_new)
         serving = 0
         for one in self.facts.workloads:
             ready = sum(map(self.facts.is_ready, self.pods(one)))
-            # The new Deployment is lowered at once if fewer replicas are desired.
-            scale = min(one.replicas, self.facts.desired) if one is self.new else one.replicas
+            scale = min(one.replicas, most_new) if one is self.new else one.replicas
             too_many = max(0, len(self.pods(one)) - scale + len(one.evicted))
             serving += max(0, ready - too_many)
-        return serving - self.facts.desired + most_unavailable(ratio, self.facts.desired)
+        return serving - desired + most_unavailable(ratio, desired)
+
+    def most_new(self, goal: int, ratio: Fraction | None) -> int:
+        """How many pods may stay new. After a scale-in there may be more than the goal, and old
+        pods that would have to go for them although the partition keeps these."""
+        fewest = max(goal, self.facts.desired - sum(map(self.serving, self.old)))
+        if fewest < self.started and self.spare(ratio, fewest) >= 0:
+            return fewest
+        return self.facts.desired
 
     def unseen(self, deployment: WorkloadFacts) -> list[Pod]:
         """Its evicted pods that Intact has not seen going yet."""
@@ -138,30 +151,69 @@ class Orders:
 
 def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
     """`age` ranks the revisions of the role: higher is newer."""
-    new = next((one for one in facts.workloads if one.revision == facts.revision), None)
-    old = [one for one in facts.workloads if one.revision != facts.revision]
+    present = [one for one in facts.workloads if one.revision == facts.revision]
+    # Two may have it, as when a store was behind: the other one goes down like an old one.
+    new = max(present, key=lambda one: (one.replicas, one.name), default=None)
+    owned = _owned(facts, new)
     label = role_revision_label(facts.role.name)
-    evicted = {uid for one in facts.workloads for uid in one.evicted}
-    old_pods: dict[str, list[Pod]] = {one.revision: [] for one in old}
-    new_pods: list[Pod] = []
-    for pod in facts.pods:
-        if is_gone(pod) or pod.metadata.uid in evicted:
+    workloads, old, old_pods = [], [], {}
+    for one in facts.workloads:
+        if one is new:
+            workloads.append(one)
             continue
-        if not any(owner.controller for owner in pod.metadata.owner_references):
-            continue  # a copy without a controller: no ReplicaSet counts it
-        if facts.is_updated(pod):
-            new_pods.append(pod)
-        elif (revision := pod.metadata.labels.get(label, "")) in old_pods:
-            old_pods[revision].append(pod)
-    for found in old_pods.values():
-        found.sort(key=lambda pod: (facts.is_ready(pod), pod.metadata.name))
+        pods = owned[one.uid]
+        updating = _have_several_templates(pods, label)
+        pods.sort(key=is_ready, reverse=True)
+        # What never gets ready stays above its scale for good, and does not count.
+        while updating and len(pods) > one.replicas > 0 and not is_ready(pods[-1]):
+            pods.pop()
+        old.append(replace(one, updating=updating))
+        workloads.append(old[-1])
+        old_pods[one.uid] = pods
+    evicted = {uid for one in facts.workloads for uid in one.evicted}
+    for uid, pods in old_pods.items():
+        staying = [pod for pod in pods if pod.metadata.uid not in evicted]
+        old_pods[uid] = sorted(staying, key=lambda pod: (facts.is_ready(pod), pod.metadata.name))
     return Pair(
-        facts,
+        replace(facts, workloads=workloads),
         new,
         sorted(old, key=lambda one: (age.get(one.revision, 0), one.name)),
-        new_pods,
+        [pod for pod in owned[_NEW] if pod.metadata.uid not in evicted],
         old_pods,
     )
+
+
+def _have_several_templates(pods: Sequence[Pod], label: str) -> bool:
+    """Of their role, whose revision they carry. A label alone may be overwritten by anyone."""
+    revisions = {pod.metadata.labels.get(label) for pod in pods}
+    owners = {owner.name for pod in pods if (owner := controller_of(pod)) is not None}
+    return min(len(revisions), len(owners)) > 1
+
+
+_NEW = ""
+"""In place of the UID of a Deployment that may not be there yet."""
+
+
+def _owned(facts: RoleFacts, new: WorkloadFacts | None) -> dict[str, list[Pod]]:
+    """By the UID of its Deployment, the pods that it has. A Deployment that is on its way from one
+    template to another by itself has pods of both: of the new one, those of the present template
+    count; of an old one all, since they go with it. Where the Deployment is not known, the revision
+    tells."""
+    label = role_revision_label(facts.role.name)
+    old = [one for one in facts.workloads if one is not new]
+    names = {one.name: one.uid for one in old} | ({new.name: _NEW} if new else {})
+    revisions = {one.revision: one.uid for one in old} | {facts.revision: _NEW}
+    found: dict[str, list[Pod]] = {uid: [] for uid in (_NEW, *names.values())}
+    for pod in facts.pods:
+        if is_gone(pod) or not any(owner.controller for owner in pod.metadata.owner_references):
+            continue  # a copy without a controller: no ReplicaSet counts it
+        kind, name = workload_of(pod) or ("", "")
+        uid = names.get(name) if kind == DEPLOYMENT[1] else None
+        if uid is None:
+            uid = revisions.get(pod.metadata.labels.get(label, ""))
+        if uid is not None and (uid != _NEW or facts.is_updated(pod)):
+            found[uid].append(pod)
+    return found
 
 
 def order(
@@ -184,10 +236,12 @@ def order(
     settled = [pair.new.uid] if pair.new and pair.new.evicted and not pair.unseen(pair.new) else []
     if plan is None or not pair.old:
         return Orders([of_new(group, pair, facts.desired)], evictions, settled)
-    may_start = pair.started + len(plan.moves)
+    most_new = pair.most_new(facts.desired - plan.keeps, ratio)
+    may_start = min(most_new, pair.started + len(plan.moves))
     ahead = most_unavailable(ratio, facts.desired) == 0
-    keep = facts.desired - (pair.ready if ahead else may_start)
-    lowered = lower(pair, keep, pair.spare(ratio), templates, in_batches=in_batches)
+    keep = facts.desired - (min(most_new, pair.ready) if ahead else may_start)
+    spare = pair.spare(ratio, most_new)
+    lowered = lower(pair, keep, spare, templates, in_batches=in_batches)
     start = may_start
     if not ahead:  # only into free room, so that no more pods run than desired
         start = min(start, max(pair.started, facts.desired - lowered.taken))
@@ -224,12 +278,10 @@ def lower(
         if at_least == 0 and deployment.replicas == 0 and not pods:
             continue
         scale = max(at_least, min(deployment.replicas - len(deployment.evicted), len(pods)))
-        loss = pair.loss(deployment)
-        if pair.must_wait(deployment, scale) or (loss and loss > spare):
+        if pair.is_torn(deployment) or pair.must_wait(deployment, scale):
             scale = deployment.replicas
             found.waits.append(_waiting(pair, deployment))
         elif deployment.evicted:
-            spare -= loss
             found.settled.append(deployment.uid)
         elif len(pods) == scale and deployment.short is None:
             going = _going(pods[: max(0, scale - at_least)], spare)
@@ -246,6 +298,8 @@ def lower(
 
 def _waiting(pair: Pair, deployment: WorkloadFacts) -> str:
     """What an old Deployment that must wait waits for."""
+    if pair.is_torn(deployment):
+        return f"Deployment {deployment.name} has pods of two templates and has yet to keep one"
     there, wanted = len(pair.pods(deployment)), deployment.replicas
     work = "replace its evicted pods" if there < wanted else "delete the others"
     return f"Deployment {deployment.name} has {there} of {wanted} pods and has yet to {work}"
@@ -261,8 +315,29 @@ def of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:
 def _of_old(
     pair: Pair, deployment: WorkloadFacts, scale: int, templates: Mapping[str, Json]
 ) -> WorkloadOrder:
-    role = earlier_role(pair.facts.role, deployment, templates)
+    facts = pair.facts
+    if pair.is_torn(deployment):
+        kept = _most_serving(pair, deployment, templates)
+        deployment = replace(deployment, revision=kept)
+    role = facts.role
+    if deployment.revision != facts.revision:
+        role = earlier_role(role, deployment, templates)
     return WorkloadOrder(deployment.name, role, deployment.revision, scale, max_unavailable=0)
+
+
+def _most_serving(pair: Pair, deployment: WorkloadFacts, templates: Mapping[str, Json]) -> str:
+    """Of the revisions of its pods, the one that serves most: to end an update of its own that may
+    never end by itself, its Deployment goes there, which takes down only what does not serve."""
+    label = role_revision_label(pair.facts.role.name)
+    ready = Counter(
+        pod.metadata.labels.get(label, "")
+        for pod in pair.pods(deployment)
+        if pair.facts.is_ready(pod)
+    )
+    known = {*templates, pair.facts.revision} & ready.keys()
+    return max(
+        (deployment.revision, *sorted(known - {deployment.revision})), key=lambda one: ready[one]
+    )
 
 
 def earlier_role(role: Role, workload: WorkloadFacts, templates: Mapping[str, Json]) -> Role:

@@ -94,10 +94,16 @@ class Users:
                 one["template"] = template(self._new_image(good=True))
         for each in spec.get("coordination", ()):
             # With it, an update of a StatefulSet waits for good, as its status says.
-            if each["strategy"].get("maxUnavailableRatio") == "0%" and any(
+            waits = each["strategy"].get("maxUnavailableRatio") == "0%" and any(
                 is_stateful(one) for one in spec["roles"] if one["name"] in each["roles"]
-            ):
+            )
+            # What it keeps old stays as it is, also pods of an earlier image that are never ready:
+            # only who set the partition can tell that these are to move.
+            keeps = self._world.course.bad_images and "partition" in each["strategy"]
+            if waits or keeps:
                 each["strategy"] = some_rules(self._rng, spec["roles"])
+            if self._world.course.bad_images:
+                each["strategy"].pop("partition", None)
         if spec != self._world.group["spec"]:
             assert await self.write(spec, "heals the spec")
 

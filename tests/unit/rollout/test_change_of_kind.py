@@ -328,6 +328,31 @@ def test_a_pod_that_is_ready_for_a_moment_costs_as_much_as_any_other() -> None:
     assert not order("llm", view, planned, None, TEMPLATES).evict
 
 
+@pytest.mark.parametrize(("partition", "kept", "serving"), [(1, 1, 4), (0, 0, 3)])
+def test_what_the_new_workload_takes_down_by_itself_does_not_serve(
+    partition: int, kept: int, serving: int
+) -> None:
+    """It got another template while it came up, and its first pod was not ready then."""
+    world = World("Deployment")
+    world.start("Deployment")
+    world.live["Deployment"] = replace(world.live["Deployment"], replicas=3)
+    world.live["StatefulSet"] = WorkloadFacts(
+        "llm-web", "StatefulSet", 1, REVISION["StatefulSet"], partition=partition
+    )
+    world.run()
+    world.run()
+    first = world.pods["statefulset-0"]
+    labels = {**first.metadata.labels, role_revision_label("web"): "earlier"}
+    meta = msgspec.structs.replace(first.metadata, labels=labels)
+    world.pods["statefulset-0"] = msgspec.structs.replace(first, metadata=meta)
+    world.kind = "StatefulSet"
+    view = change(world.facts(), {})
+    assert (view.kept, view.serving_old) == (kept, serving)
+    planned = plan([view.role(None)], Rules()).roles["web"]
+    made = order("llm", view, planned, None, TEMPLATES)
+    assert (made.workloads[0].partition, len(made.evict)) == (partition, serving - 3)
+
+
 class TestDeploymentsInTheMiddleOfAnUpdate:
     """Three pods of the earlier template serve; one of the present one never will."""
 

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from intact.model.pod import RolePod
 from intact.rollout.deployment import order, pair
 from intact.rollout.facts import WorkloadFacts
+from intact.rollout.names import role_revision_label
 from intact.rollout.orders import RolloutStep
 from intact.rollout.plan import Rules, plan
 from intact.rollout.revisions import hash_of, template_of
@@ -176,6 +178,35 @@ def test_old_pods_serve_until_new_ones_do_also_when_fewer_are_wanted() -> None:
     assert gone == ["llm-prefill-0", "llm-prefill-1", "llm-prefill-2"], "two of four may be missing"
 
 
+@pytest.mark.parametrize(
+    ("ratio", "old_serve", "new_serve", "new", "gone"),
+    [
+        ("50%", True, False, 1, 2),
+        ("50%", True, True, 1, 2),
+        ("0%", True, False, 1, 1),
+        ("50%", False, True, 3, 4),
+    ],
+    ids=["new ones are broken", "all serve", "none may be missing", "old ones are broken"],
+)
+def test_a_scale_in_leaves_what_the_partition_keeps(
+    ratio: str, old_serve: bool, new_serve: bool, new: int, gone: int
+) -> None:
+    """From eight to three, four of them new: two are to stay old."""
+    rules = {"maxSkew": "100%", "maxUnavailableRatio": ratio, "partition": "50%"}
+    scene = Scene(8, deployment=True, strategy=rules)
+    scene.take("prefill", *range(8))
+    deployments(scene, 4, 4)
+    revisions = {"o": (scene.old("prefill"), old_serve), "n": (scene.new("prefill"), new_serve)}
+    for name, (revision, serve) in revisions.items():
+        scene.put(
+            "prefill", *(pod("prefill", f"{name}{at}", revision, ready=serve) for at in range(4))
+        )
+    scene.facts["prefill"] = replace(scene.facts["prefill"], desired=3)
+    step = scene.step()
+    assert scales(step) == {"llm-prefill-b": new, "llm-prefill": 4}
+    assert len([name for name in evicted(step) if name.startswith("llm-prefill")]) == gone
+
+
 def test_what_the_new_one_is_lowered_by_serves_no_more() -> None:
     """Its ReplicaSet may not know yet which of its pods is ready."""
     scene = Scene(deployment=True, strategy={"maxSkew": "100%", "maxUnavailableRatio": "0%"})
@@ -263,3 +294,97 @@ def test_a_paused_role_moves_no_pod() -> None:
     scene = Scene(deployment=True, paused=True)
     deployments(scene, 10, 0)
     assert scene.step().evict == []
+
+
+def owned(index: str, deployment: str, revision: str, *, ready: bool = True) -> RolePod:
+    """A pod of the Deployment of this name."""
+    made = pod("prefill", index, revision, ready=ready, labels={"pod-template-hash": revision})
+    [owner] = made.metadata.owner_references
+    owner = msgspec.structs.replace(owner, kind="ReplicaSet", name=f"{deployment}-{revision}")
+    meta = msgspec.structs.replace(made.metadata, owner_references=[owner])
+    return msgspec.structs.replace(made, metadata=meta)
+
+
+class TestAnOldDeploymentInTheMiddleOfAnUpdateOfItsOwn:
+    """Its role was in no coordination when it got engine:2, whose pods are never ready; engine:3 is
+    rolled out by a coordination."""
+
+    def scene(self, *, serving: int = 3, broken: int = 2) -> Scene:
+        rules = {"maxSkew": "50%", "maxUnavailableRatio": "25%"}
+        scene = Scene(prefill=4, deployment=True, strategy=rules)
+        scene.images = ("engine:1", "engine:2", "engine:3")
+        for name in scene.facts:
+            role = scene.role(name, "engine:3")
+            revision = hash_of(template_of(role))
+            facts = replace(scene.facts[name], role=role, revision=revision)
+            if name == "prefill":
+                first, second = scene.old(name), scene.new(name)
+                facts = replace(
+                    facts,
+                    workloads=[WorkloadFacts("llm-prefill", "a", 4, second)],
+                    pods=[
+                        *(owned(f"x{at}", "llm-prefill", first) for at in range(serving)),
+                        *(
+                            owned(f"y{at}", "llm-prefill", second, ready=False)
+                            for at in range(broken)
+                        ),
+                    ],
+                )
+            scene.facts[name] = facts
+        return scene
+
+    def test_it_goes_to_the_template_that_serves_before_it_is_lowered(self) -> None:
+        scene = self.scene()
+        step = scene.step()
+        [_, old] = step.orders["prefill"]
+        assert (old.name, old.revision, old.replicas) == ("llm-prefill", scene.old("prefill"), 4)
+        assert old.max_unavailable == 0, "so it takes down only what does not serve"
+        assert not [name for name in evicted(step) if "prefill" in name]
+        waits = step.progress["prefill"].waiting_for
+        assert "Deployment llm-prefill has pods of two templates and has yet to keep one" in waits
+
+    def test_it_is_lowered_once_its_pods_have_one_template(self) -> None:
+        scene = self.scene(serving=4, broken=0)
+        [live] = scene.facts["prefill"].workloads
+        live = replace(live, revision=scene.old("prefill"))
+        scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=[live])
+        assert [name for name in evicted(scene.step()) if "prefill" in name]
+
+    def test_where_nothing_serves_there_is_nothing_to_keep(self) -> None:
+        scene = self.scene(serving=0, broken=3)
+        first = owned("x", "llm-prefill", scene.old("prefill"), ready=False)
+        scene.put("prefill", first)
+        step = scene.step()
+        [_, old] = step.orders["prefill"]
+        assert old.revision == scene.new("prefill")
+        assert [name for name in evicted(step) if "prefill" in name]
+
+    def test_a_forged_label_is_no_update(self) -> None:
+        scene = self.scene(serving=4, broken=0)
+        [live] = scene.facts["prefill"].workloads
+        live = replace(live, revision=scene.old("prefill"))
+        facts = replace(scene.facts["prefill"], workloads=[live])
+        label = role_revision_label("prefill")
+        facts.pods[0].metadata.labels[label] = scene.new("prefill")
+        assert not pair(facts, {}).old[0].updating
+
+    def test_a_template_that_is_nowhere_any_more_cannot_be_kept(self) -> None:
+        scene = self.scene()
+        scene.images = ("engine:2", "engine:3")
+        [_, old] = scene.step().orders["prefill"]
+        assert old.revision == scene.new("prefill")
+
+
+def test_of_two_deployments_of_the_present_template_one_goes_down_within_the_rules() -> None:
+    scene = Scene(prefill=4, deployment=True)
+    new = scene.new("prefill")
+    found = [
+        WorkloadFacts("llm-prefill-b", "b", 2, new),
+        WorkloadFacts("llm-prefill", "a", 4, new),
+    ]
+    pods = [owned(f"a{at}", "llm-prefill", new) for at in range(4)]
+    pods += [owned(f"b{at}", "llm-prefill-b", new) for at in range(2)]
+    scene.facts["prefill"] = replace(scene.facts["prefill"], workloads=found, pods=pods)
+    step = scene.step()
+    assert scales(step) == {"llm-prefill": 4, "llm-prefill-b": 2}, "none of them is deleted"
+    assert evicted(step)[:2] == ["llm-prefill-b0", "llm-prefill-b1"]

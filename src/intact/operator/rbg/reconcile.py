@@ -6,6 +6,7 @@ passes frozen values from step to step, in this order:
 
 | step | in | out |
 |---|---|---|
+| `server_side_apply` | writes without an answer | what became of them |
 | `strays` | its pods | workloads that have lost their labels get them back |
 | `scaling` | the RoleBasedGroup | replicas that each role should have |
 | `revisions` | its templates | why they could not be stored |
@@ -164,6 +165,7 @@ class RbgReconciler:
 
     async def _reconcile(self, group: RoleBasedGroup) -> None:
         self._problems.keep(group, _parts(group))
+        await self._applier.catch_up(group.metadata.uid)
         if await self._strays.bring_back(group):
             return  # the watch brings them, and the RoleBasedGroup with them
         scaled = await self._scaling.agree(group)

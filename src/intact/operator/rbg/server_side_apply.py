@@ -3,6 +3,9 @@
 An object is applied if the wanted content has changed, or if another client may have changed the
 object: its generation is not the one that the last apply left, or a part without generation
 differs. At rest nothing is sent. After a restart everything is applied once, which changes nothing.
+
+A write whose answer was lost may have been carried out, and the store may not have seen it: before
+the next decisions the object is read from the API server.
 """
 
 import asyncio
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import Invalid, KubeError, NotFound
+from intact.kube.errors import ApiError, Invalid, KubeError, NotFound, ServerError
 from intact.kube.resources import Resource
 from intact.model.meta import ObjectMeta
 from intact.model.pod_state import controller_uid
@@ -52,6 +55,24 @@ class Applier:
         self._client = client
         self._applied: dict[tuple[str, str, str], _Applied] = {}
         self._answers: dict[tuple[str, str, str], Owned] = {}
+        self._unanswered: dict[tuple[str, str, str], tuple[Resource[Any], str]] = {}
+        """The resource, and the UID of the owner."""
+
+    async def catch_up(self, owner: str) -> None:
+        """Read what became of the writes whose answers were lost. Raises `KubeError`."""
+        for key, (resource, of) in list(self._unanswered.items()):
+            if of != owner:
+                continue
+            _, namespace, name = key
+            try:
+                found = await self._client.get(resource, name, namespace)
+            except NotFound:
+                self._answers.pop(key, None)
+            else:
+                now, meta = asyncio.get_running_loop().time(), found.metadata
+                self._applied[key] = _Applied("", meta.uid, meta.generation, now)
+                self._answers[key] = found
+            self._unanswered.pop(key, None)
 
     def newest(self, resource: Resource[T], live: T | None, namespace: str, name: str) -> T | None:
         """The newest known state: the answer to the last write may be ahead of the store."""
@@ -71,6 +92,7 @@ class Applier:
         """The store has seen it deleted."""
         self._answers.pop((resource.plural, namespace, name), None)
         self._applied.pop((resource.plural, namespace, name), None)
+        self._unanswered.pop((resource.plural, namespace, name), None)
 
     async def apply(self, resource: Resource[T], body: Json, owner: str, live: T | None) -> T:
         """Apply the body, if needed. `live` is the object as the store has it. Raises `NotOurs`,
@@ -100,7 +122,7 @@ class Applier:
                 f"Intact repairs it at most once in {BETWEEN_REPAIRS:g} s"
             )
         try:
-            answer = await self._send(resource, body)
+            answer = await self._send(resource, body, owner)
         except Invalid:
             if not isinstance(live, Service) or before is None or before.digest != digest:
                 raise
@@ -108,17 +130,22 @@ class Applier:
             # another port and keeps it, and then two ports have the same name.
             await self._client.patch(resource, {"spec": {"ports": None}}, name, namespace)
             self.writes += 1
-            answer = await self._send(resource, body)
+            answer = await self._send(resource, body, owner)
         meta = answer.metadata
         self._applied[key] = _Applied(digest, meta.uid, meta.generation, now)
         self._answers[key] = answer
         return answer
 
-    async def _send(self, resource: Resource[T], body: Json) -> T:
-        meta = body["metadata"]
-        answer = await self._client.patch(
-            resource, body, meta["name"], meta["namespace"], type=PatchType.APPLY, force=True
-        )
+    async def _send(self, resource: Resource[T], body: Json, owner: str) -> T:
+        name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
+        try:
+            answer = await self._client.patch(
+                resource, body, name, namespace, type=PatchType.APPLY, force=True
+            )
+        except KubeError as error:
+            if not isinstance(error, ApiError) or isinstance(error, ServerError):
+                self._unanswered[resource.plural, namespace, name] = resource, owner
+            raise
         self.writes += 1
         return answer
 

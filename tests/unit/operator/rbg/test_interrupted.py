@@ -10,7 +10,7 @@ from intact.rollout.coordinations import place_label
 from intact.rollout.names import HELD
 from intact.rollout.replicas import GROUP_INDEX
 from intact.rollout.revisions import HISTORY
-from intact.sandbox import Rule
+from intact.sandbox import Moment, Rule
 from tests.support.objects import PODS, Json
 from tests.support.rbg_objects import batches, group, kind, role, rolling, template
 from tests.support.rbg_waiting import (
@@ -472,3 +472,20 @@ async def test_another_template_counts_an_evicted_pod_that_the_store_has_not_see
             if "deletionTimestamp" in one["metadata"]
         ]
         assert going == ["llm-prefill-2"]
+
+
+@simulated
+async def test_a_write_without_an_answer_is_looked_at_before_anything_else_is_decided() -> None:
+    def of_set(request: Request) -> bool:
+        return request.path.endswith("/statefulsets/llm-prefill")
+
+    async with grouping() as scene:
+        await scene.make(group("llm", role("prefill", 2)))
+        sent = len(scene.wire.sent)
+        scene.api.faults.fail_next(
+            lambda request: request.method == "PATCH" and of_set(request), Moment.AFTER
+        )
+        await scene.change({"op": "replace", "path": "/spec/roles/0/replicas", "value": 3})
+        methods = [one.method for one in scene.wire.sent[sent:] if of_set(one)]
+        assert methods[:2] == ["PATCH", "GET"]
+        assert scene.get(STATEFUL_SETS, "llm-prefill")["spec"]["replicas"] == 3

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from intact.kube.client import Client, PatchType
-from intact.kube.errors import Invalid
+from intact.kube.errors import Invalid, Unreachable
 from intact.kube.resources import Resource
 from intact.model.role_workload import ConfigMap, RoleWorkload, Service
 from intact.operator.rbg.resources import CONFIG_MAPS, SERVICES, STATEFUL_SETS
 from intact.operator.rbg.server_side_apply import BETWEEN_REPAIRS, Applier, NotOurs, TooSoon
-from intact.sandbox import MemoryApi, Rule, wall_clock
+from intact.sandbox import MemoryApi, Moment, Rule, wall_clock
 from tests.support.objects import NAMESPACES, Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS, Wire
@@ -289,3 +289,37 @@ async def test_ports_stay_if_what_is_wanted_now_is_not_valid() -> None:
     found = scene.stored(SERVICES)
     assert found is not None
     assert found.spec["ports"] == [{"name": "http", "port": 80}]
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+@simulated
+async def test_what_became_of_a_write_without_an_answer_is_read(carried_out: bool) -> None:
+    scene = await Scene().open()
+    await scene.apply(STATEFUL_SETS)
+    behind = scene.stored(STATEFUL_SETS)
+    moment = Moment.AFTER if carried_out else Moment.BEFORE
+    scene.api.faults.fail_next(lambda request: request.method == "PATCH", moment)
+    body = wanted(STATEFUL_SETS, spec={"replicas": 1})
+    with pytest.raises(Unreachable):
+        await scene.applier.apply(STATEFUL_SETS, body, OWNER, behind)
+    await scene.applier.catch_up("another")
+    assert scene.wire.count("GET", "statefulsets/x") == 1, "the one before its first apply"
+    await scene.applier.catch_up(OWNER)
+    newest = scene.applier.newest(STATEFUL_SETS, behind, NS, "x")
+    assert newest is not None
+    assert newest.spec.replicas == (1 if carried_out else 2)
+    before = scene.wire.count("GET", "")
+    await scene.applier.catch_up(OWNER)
+    assert scene.wire.count("GET", "") == before, "it is known now"
+    answer = await scene.applier.apply(STATEFUL_SETS, body, OWNER, behind)
+    assert answer.spec.replicas == 1
+
+
+@simulated
+async def test_a_write_without_an_answer_of_what_is_gone_is_forgotten() -> None:
+    scene = await Scene().open()
+    scene.api.faults.fail_next(lambda request: request.method == "PATCH")
+    with pytest.raises(Unreachable):
+        await scene.apply(STATEFUL_SETS)
+    await scene.applier.catch_up(OWNER)
+    assert scene.applier.newest(STATEFUL_SETS, None, NS, "x") is None

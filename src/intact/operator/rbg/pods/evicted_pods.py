@@ -58,6 +58,10 @@ class EvictedPods:
         self._held[uid] = eviction
         self._unanswered.add(uid)
 
+    def is_held(self, pod: str) -> bool:
+        """Whether its eviction was asked for before."""
+        return pod in self._held
+
     def answered(self, pod: str) -> None:
         """It goes."""
         self._unanswered.discard(pod)

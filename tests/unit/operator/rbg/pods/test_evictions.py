@@ -195,3 +195,45 @@ async def test_a_pod_of_a_stateful_set_is_remembered_once_it_may_be_going(
     found = scene.evicted.as_evicted([eviction.pod], datetime(2026, 1, 1, tzinfo=UTC))
     assert (found != [eviction.pod]) is remembered
     assert bool(scene.evicted.unanswered([eviction.pod])) is lost
+
+
+@pytest.mark.parametrize("deployment", ["", "uid"])
+@simulated
+async def test_a_pod_that_was_seen_as_broken_stays_if_it_is_ready_by_now(deployment: str) -> None:
+    scene = await Scene().open()
+    eviction = scene.eviction("a", deployment=deployment)
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    await scene.client.patch(PODS, {"status": status}, "a", NS, subresource="status")
+    assert await scene.evictions.evict([eviction], {"prefill"}) == {}
+    assert scene.pod("a").metadata.deletion_timestamp is None
+    assert scene.there()["a"] == []
+    assert eviction.pod.metadata.uid not in scene.evicted.by_deployment.get("uid", ())
+    assert not scene.evicted.unanswered([scene.pod("a")])
+
+
+@pytest.mark.parametrize("deployment", ["", "uid"])
+@simulated
+async def test_a_ready_pod_goes_whatever_has_changed_of_it(deployment: str) -> None:
+    scene = await Scene().open()
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    await scene.client.patch(PODS, {"status": status}, "a", NS, subresource="status")
+    eviction = scene.eviction("a", deployment=deployment)
+    await scene.client.patch(PODS, {"metadata": {"labels": {"x": "y"}}}, "a", NS)
+    assert await scene.evictions.evict([eviction], {"prefill"}) == {}
+    assert "a" not in scene.there() or scene.pod("a").metadata.deletion_timestamp is not None
+
+
+@pytest.mark.parametrize("deployment", ["", "uid"])
+@simulated
+async def test_an_eviction_that_is_asked_for_again_is_not_bound_to_what_was_seen(
+    deployment: str,
+) -> None:
+    scene = await Scene().open()
+    eviction = scene.eviction("a", deployment=deployment)
+    if deployment:
+        scene.evicted.add(deployment, eviction.pod.metadata.uid)
+    else:
+        scene.evicted.hold(eviction)
+    await scene.client.patch(PODS, {"metadata": {"labels": {"x": "y"}}}, "a", NS)
+    assert await scene.evictions.evict([eviction], {"prefill"}) == {}
+    assert "a" not in scene.there() or scene.pod("a").metadata.deletion_timestamp is not None

@@ -85,7 +85,7 @@ def test_a_seed_replays_exactly() -> None:
 @pytest.mark.parametrize("rule", BROKEN.values(), ids=BROKEN)
 def test_the_simulation_finds_a_broken_rule(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
     rule.broken(monkeypatch)
-    for seed in range(FOUND_WITHIN):
+    for seed in range(rule.first, rule.first + FOUND_WITHIN):
         try:
             simulate(seed, rule.make)
         except Failed as failure:

@@ -4,12 +4,14 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
 from intact.kube.resources import PDBS, PUBS
 from intact.model.pdb import PodDisruptionBudget
 from intact.operator.install.crds import definitions
 from intact.operator.install.install import CRDS
 from intact.operator.webhook.configuration import NAME, VALIDATING
-from tests.support.cluster_with_intact import ClusterWithIntact
+from tests.support.cluster_with_intact import ClusterWithIntact, shared_cluster
 from tests.support.namespace_under_test import (
     TERMINATION_DELAY,
     NamespaceUnderTest,
@@ -28,6 +30,15 @@ from tests.support.rbg_objects import group, kind, role
 from tests.support.rbg_waiting import CONFIG_MAPS, GROUP, GROUPS, REVISIONS, SERVICES, group_settled
 
 SHARD = "shard"
+
+
+class ClusterOfItsOwn(ClusterWithIntact):
+    """All budgets and CRDs in it are of these tests: the command removes those of others, too."""
+
+
+@pytest.fixture(scope="module")
+def intact_cluster(request: pytest.FixtureRequest) -> ClusterWithIntact:
+    return shared_cluster(request, ClusterOfItsOwn)
 
 
 async def intact(cluster: ClusterWithIntact, *arguments: str) -> tuple[int, str]:

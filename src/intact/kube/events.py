@@ -60,6 +60,11 @@ def reference_to(resource: Resource[Any], meta: ObjectMeta | PodMeta) -> ObjectR
     )
 
 
+def node_reference(name: str) -> ObjectReference:
+    """As the kubelet refers to its node: `kubectl describe node` looks for its name as the UID."""
+    return ObjectReference(api_version="v1", kind="Node", name=name, uid=name)
+
+
 @dataclass(slots=True)
 class _Written:
     """An event that the API has, as far as we know."""

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from intact.model.event import Event
 from intact.model.lease import Lease
 from intact.model.pdb import PodDisruptionBudget
-from intact.model.places import Namespace
+from intact.model.places import KARPENTER, Namespace, Node, NodeClaim
 from intact.model.pod import Pod
 from intact.model.pub import PodUnavailableBudget, salvage
 from intact.model.rbg import RoleBasedGroup, ScalingAdapter
@@ -70,6 +70,8 @@ PODS = Resource(Pod, "", "v1", "pods", "Pod")
 EVENTS = Resource(Event, "", "v1", "events", "Event")
 LEASES = Resource(Lease, "coordination.k8s.io", "v1", "leases", "Lease")
 NAMESPACES = Resource(Namespace, "", "v1", "namespaces", "Namespace", namespaced=False)
+NODES = Resource(Node, "", "v1", "nodes", "Node", namespaced=False)
+NODE_CLAIMS = Resource(NodeClaim, KARPENTER, "v1", "nodeclaims", "NodeClaim", namespaced=False)
 REPLICATION_CONTROLLERS = Resource(
     Workload, "", "v1", "replicationcontrollers", "ReplicationController"
 )

@@ -1,7 +1,9 @@
-"""Namespace and Node: what pods are in, and what they run on."""
+"""Namespace, Node and Karpenter's NodeClaim: what pods are in, and what they run on."""
 
 from intact.model.base import View
-from intact.model.meta import ObjectMeta
+from intact.model.meta import ObjectMeta, OwnerReference, api_group
+
+KARPENTER = "karpenter.sh"
 
 
 class NamespaceStatus(View):
@@ -11,6 +13,18 @@ class NamespaceStatus(View):
 class Namespace(View):
     metadata: ObjectMeta
     status: NamespaceStatus = NamespaceStatus()
+
+
+class NodeClaim(View):
+    metadata: ObjectMeta
+
+
+def claim_of(meta: ObjectMeta) -> OwnerReference | None:
+    """What refers to the NodeClaim that Karpenter made a node from."""
+    for owner in meta.owner_references:
+        if api_group(owner.api_version) == KARPENTER and owner.kind == "NodeClaim":
+            return owner
+    return None
 
 
 class Taint(View):

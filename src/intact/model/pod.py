@@ -89,6 +89,8 @@ class PodStatus(View):
     conditions: list[PodCondition] = []
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []
+    resize: str = ""
+    """How far a resize is, before Kubernetes 1.33; since then conditions tell."""
 
     def all_container_statuses(self) -> list[ContainerStatus]:
         return self.container_statuses + self.init_container_statuses

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from intact.model.meta import OwnerReference
 from intact.model.pdb import PodDisruptionBudget
-from intact.model.places import Node
+from intact.model.places import Node, NodeClaim
 from intact.model.pod import DetailedPod
 from intact.model.pub import PodUnavailableBudget
 from intact.model.rbg import RoleBasedGroup
@@ -34,6 +34,8 @@ class Objects:
 
     pods: Sequence[DetailedPod] = ()
     nodes: Sequence[Node] = ()
+    node_claims: Sequence[NodeClaim] = ()
+    """Of some of the nodes: where Karpenter writes when a node must be empty."""
     pdbs: Sequence[PodDisruptionBudget] = ()
     pubs: Sequence[PodUnavailableBudget] = ()
     rbgs: Sequence[RoleBasedGroup] = ()

@@ -2,12 +2,14 @@
 on the stored budget."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from intact.budget.pub import conditions, decision
 from intact.budget.pub.availability import is_available, is_exempt
 from intact.budget.pub.decision import Decision, Subject
 from intact.budget.pub.ledger import Operation, expires_at, waits_until
+from intact.budget.pub.node_deadline import NodeDeadline
 from intact.budget.pub.settings import UNHEALTHY_POLICY, read_settings
 from intact.budget.pub.unreadable import problem_of
 from intact.model.meta import OwnerReference
@@ -40,9 +42,10 @@ _FREE = {
         Reason.GROUP_UNAVAILABLE,
         "its group is down already: it costs nothing",
     ),
+    decision.Reason.NODE_DEADLINE: (Reason.NODE_DEADLINE, "its node must be empty by now"),
     decision.Reason.SURPLUS: (Reason.SURPLUS, "its group has more pods than it needs"),
 }
-_NOT_ASKED = ("NotGated", conditions.UNINSTALLED)
+_NOT_ASKED = ("NotGated", conditions.NOT_SELECTED, conditions.UNINSTALLED)
 """Reasons of Working: the API server does not ask Intact about the pods."""
 
 
@@ -52,15 +55,17 @@ def judge_pub(
     owners: Iterable[OwnerReference],
     leading: bool | None,
     now: datetime,
+    deadline: NodeDeadline | None = None,
 ) -> BudgetVerdict:
-    """`owners` are above the pod, nearest first; `leading` says whether an Intact is up."""
+    """`owners` are above the pod, nearest first; `leading` says whether an Intact is up; the
+    deadline is that of the pod's node."""
     budget = found.budget
     assert isinstance(budget, PodUnavailableBudget)
     if free := _not_held(found, budget, pod):
         return free
     if leading is False:
         return intact_down(found)
-    subject = _subject(found, pod, list(owners))
+    subject = replace(_subject(found, pod, list(owners)), deadline=deadline)
     decided = decision.decide(budget, subject, Operation.EVICT, now)
     return as_enforced(_explained(found, budget, subject, decided, now))
 

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     SURPLUS = "Surplus"
     RECORDED = "AlreadyRecorded"
     RELEASED = "Released"
+    NODE_DEADLINE = "NodeDeadline"
     EXEMPT = "Exempt"
     NOT_ENFORCED = "NotEnforced"
     NOT_HELD = "NotHeld"

@@ -4,12 +4,13 @@ The verdict is that of the server: the decisions of the gates and of the Evictio
 on the objects of the picture. Nothing is spent.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from intact.budget.pub.node_deadline import NodeDeadline, deadline_of
 from intact.model.pdb import PodDisruptionBudget
-from intact.model.places import Node
+from intact.model.places import Node, NodeClaim, claim_of
 from intact.model.pod import DetailedPod
 from intact.model.pod_state import controller_of, is_finished, is_terminating
 from intact.picture.budget_verdict import BudgetVerdict, both
@@ -81,6 +82,8 @@ class Judge:
         self._now = now
         self._live: dict[tuple[str, str], LiveGroups] = {}
         self._nodes = {node.metadata.name: node for node in picture.objects.nodes}
+        claims = {one.metadata.name: one for one in picture.objects.node_claims}
+        self._deadlines = {name: _deadline_of(node, claims) for name, node in self._nodes.items()}
         self._groups = {
             pod.metadata.uid: unit for unit, _budgets in picture.groups for pod in unit.pods
         }
@@ -96,9 +99,14 @@ class Judge:
         covering = picture.covering(pod)
         for one in covering:
             if one.kind == PUB:
-                yield judge_pub(one, pod, picture.above(pod), leading, self._now)
+                yield judge_pub(
+                    one, pod, picture.above(pod), leading, self._now, self._deadline_of(pod)
+                )
         pdbs = [one for one in covering if one.kind != PUB]
         yield from judge_pdbs(pdbs, pod, self._live_of, leading, self._now)
+
+    def _deadline_of(self, pod: DetailedPod) -> NodeDeadline | None:
+        return self._deadlines.get(pod.spec.node_name)
 
     def _live_of(self, found: BudgetPicture) -> LiveGroups:
         key = (found.namespace, found.name)
@@ -147,8 +155,13 @@ class Judge:
             cause=cause_of(pod),
             when=_sentence(word, reason, clauses),
             release=_release(pod, own, budgets),
-            notes=tuple(_notes(pod, budgets)),
+            notes=tuple(_notes(pod, budgets, self._deadline_of(pod))),
         )
+
+
+def _deadline_of(node: Node, claims: Mapping[str, NodeClaim]) -> NodeDeadline | None:
+    owner = claim_of(node.metadata)
+    return deadline_of(node, claims.get(owner.name) if owner is not None else None)
 
 
 def _terminating(pod: DetailedPod, node: Node | None) -> _Own:
@@ -198,10 +211,16 @@ def _release(
     return tuple(found)
 
 
-def _notes(pod: DetailedPod, budgets: tuple[BudgetVerdict, ...]) -> Iterator[str]:
+def _notes(
+    pod: DetailedPod, budgets: tuple[BudgetVerdict, ...], deadline: NodeDeadline | None
+) -> Iterator[str]:
     for one in budgets:
         if one.note:
             yield f"{one.budget.reference}: {one.note}"
+    if deadline is not None:
+        yield from (
+            each for each in (deadline.text and f"its {deadline.text}", deadline.problem) if each
+        )
     if is_terminating(pod) or is_finished(pod) or pod.metadata.annotations.mirror is not None:
         return
     owner = controller_of(pod)

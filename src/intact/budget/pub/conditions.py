@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from intact.budget.enforcement import Enforcement
 from intact.model.listing import listed
 from intact.model.meta import Condition
-from intact.model.pub import TargetReference
+from intact.model.pub import PodUnavailableBudget, TargetReference
 
 WORKING = "Working"
 UNREADABLE = "Unreadable"
@@ -91,6 +91,36 @@ def working(
     if enforcement is not Enforcement.ENFORCE:
         message += f"; by its enforcement {enforcement}, the budget tells of denials and holds none"
     return Condition(type=WORKING, status="True", reason="Gated", message=message)
+
+
+def is_working(budget: PodUnavailableBudget) -> bool | None:
+    """Whether the last recount found that the budget holds its pods as it says; False while its
+    present spec has not been counted, None while it has no pods to hold."""
+    if budget.status.observed_generation < budget.metadata.generation:
+        return False
+    found = _status_of(budget, WORKING)
+    return None if found == "Unknown" else found == "True"
+
+
+def told_never_allows(budget: PodUnavailableBudget) -> bool:
+    """Whether the last recount found that no unit can ever go."""
+    return _status_of(budget, NEVER_ALLOWS) == "True"
+
+
+def _status_of(budget: PodUnavailableBudget, kind: str) -> str:
+    return next((one.status for one in budget.status.conditions if one.type == kind), "")
+
+
+NOT_SELECTED = "NotSelected"
+"""The reason of `Working` in a namespace that Intact's operator leaves out."""
+HOLDS_NOTHING_HERE = (
+    "the labels of this namespace are not those of the namespaces in which Intact holds budgets "
+    "(its --namespace-selector): the budget holds nothing"
+)
+
+
+def not_selected() -> Condition:
+    return Condition(type=WORKING, status="False", reason=NOT_SELECTED, message=HOLDS_NOTHING_HERE)
 
 
 def unreadable(problem: str) -> Condition:

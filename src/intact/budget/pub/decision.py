@@ -17,6 +17,7 @@ Two rules:
 | in a group that only records make unavailable | free while these stand, recorded (**) |
 | in a group with surplus (available pods > need) | free, recorded, surplus - 1 |
 | any other | 1 unit, recorded; no unit left: denied |
+| of a node that must be empty by now, and would be denied | recorded, over the budget (***) |
 
 (*) With the unhealthy policy IfHealthyBudget only while as many units are available as the budget
 requires, but for groups that the budget itself let go: a drain must end. A pod that is not ready
@@ -25,6 +26,9 @@ may still be changed in place, which may be what mends it.
 (**) The recorded pods are still here and may stay. If the group was not paid for, because it was
 down when they were recorded, and is up by now but for the records, it must be one that the budget
 can spare now.
+
+(***) With the setting `intact.dev/node-deadlines: Ignore` it stays denied. A budget that cannot be
+read or is not counted yet denies it, too.
 
 As long as no group has as many pods as it needs, no pod is in a group: each is a unit of its own.
 
@@ -51,8 +55,10 @@ from intact.budget.pub.ledger import (
     waits_until,
     with_record,
 )
+from intact.budget.pub.node_deadline import NodeDeadline
 from intact.budget.pub.settings import (
     UNHEALTHY_POLICY,
+    NodeDeadlines,
     UnhealthyPolicy,
     read_settings,
     rules_of,
@@ -79,6 +85,7 @@ class Reason(StrEnum):
     GROUP_UNAVAILABLE = "GroupUnavailable"
     SURPLUS = "Surplus"
     BUDGET = "Budget"
+    NODE_DEADLINE = "NodeDeadline"
     EXHAUSTED = "BudgetExhausted"
     UNHEALTHY = "BudgetUnhealthy"
     STAYED = "NotGone"
@@ -106,6 +113,8 @@ class Subject:
     """The UID of the StatefulSet that, as far as the gate knows, no longer wants it or a pod that
     it hangs on, and the ordinal of that pod."""
     containers: dict[str, ContainerMark] | None = None
+    deadline: NodeDeadline | None = None
+    """Of its node. None if the node has none, or the pod is to stay there."""
     as_of: str | None = None
     """The pod version that the last recount had seen when the gate read the pod; None if the
     decision does not depend on it."""
@@ -134,6 +143,21 @@ def decide(
     `live_without` is the same count without this pod. The stricter of the live count and the
     stored status decides.
     """
+    decision = _decide(budget, pod, operation, now, live_available, live_without)
+    if decision.allowed or pod.deadline is None or decision.reason in _NOT_DECIDED:
+        return decision
+    return _at_deadline(budget, pod, pod.deadline, operation, now, decision)
+
+
+def _decide(
+    budget: PodUnavailableBudget,
+    pod: Subject,
+    operation: Operation,
+    now: datetime,
+    live_available: int | None,
+    live_without: int | None,
+) -> Decision:
+    """What the budget says, whatever becomes of the pod's node."""
     status = budget.status
     if pod.ended:
         return Decision(True, Reason.NOT_AVAILABLE)
@@ -160,6 +184,32 @@ def decide(
         return denial
     spent = _spent(status, pod.group, now)
     return Decision(True, Reason.BUDGET, status=_recorded(spent, pod, operation, now))
+
+
+_NOT_DECIDED = (Reason.NOT_PROCESSED, Reason.UNREADABLE)
+
+
+def _at_deadline(
+    budget: PodUnavailableBudget,
+    pod: Subject,
+    deadline: NodeDeadline,
+    operation: Operation,
+    now: datetime,
+    denial: Decision,
+) -> Decision:
+    """Of a pod that the budget denies."""
+    status, name = budget.status, budget.metadata.name
+    is_ignored = read_settings(budget).node_deadlines is NodeDeadlines.IGNORE
+    if is_ignored or not deadline.has_come(now):
+        return replace(denial, message=f"{denial.message}{_outlook(deadline, is_ignored)}")
+    if not status.ledger.reached:
+        pod = replace(pod, group=None)
+    is_down = pod.group is not None and pod.group in status.ledger.unavailable_groups
+    if pod.available and not is_down and pod.uid not in status.ledger.pods:
+        status = _spent(status, pod.group, now)
+    message = f"Pod {pod.name} goes although the budget {name} denies it: its {deadline.text}."
+    written = _recorded(status, pod, operation, now)
+    return Decision(True, Reason.NODE_DEADLINE, message, written)
 
 
 def _is_released(ledger: Ledger, pod: Subject) -> bool:
@@ -344,7 +394,7 @@ def _spent(status: PubStatus, group: str | None, now: datetime) -> PubStatus:
         )
     return msgspec.structs.replace(
         status.with_ledger(ledger),
-        unavailable_allowed=status.unavailable_allowed - 1,
+        unavailable_allowed=max(0, status.unavailable_allowed - 1),
         current_available=max(0, status.current_available - 1),
         unavailable_replicas=status.unavailable_replicas + 1,
     )
@@ -383,6 +433,14 @@ def _unreadable(budget: PodUnavailableBudget, problem: str) -> str:
         f"The budget {budget.metadata.name} cannot be read, so its pods stay: {problem}. Correct "
         "the budget, or delete it."
     )
+
+
+def _outlook(deadline: NodeDeadline, is_ignored: bool) -> str:
+    said = ""
+    if deadline.text:
+        then = "which this budget ignores" if is_ignored else "then it may go in any case"
+        said = f" Its {deadline.text}{',' if is_ignored else ':'} {then}."
+    return f"{said} {deadline.problem}." if deadline.problem else said
 
 
 def _not_processed(budget: PodUnavailableBudget) -> str:

@@ -81,9 +81,10 @@ def ends_sooner(old: Pod, new: Pod) -> bool:
 
 def has_begun(record: LedgerRecord, pod: Pod) -> bool:
     """Whether the change took place: the pod's spec has the image that the change asked for. For a
-    resize it is a condition of the kubelet that says so: the store keeps no resources."""
+    resize it is the kubelet that says so, in a condition, or in a field before Kubernetes 1.33: the
+    store keeps no resources."""
     images = {container.name: container.image for container in pod.spec.all_containers()}
-    resizes = has_condition(pod, "PodResizeInProgress")
+    resizes = has_condition(pod, "PodResizeInProgress") or pod.status.resize == "InProgress"
     return all(
         mark.wanted == images.get(name) if mark.wanted else resizes
         for name, mark in record.containers.items()

@@ -17,6 +17,7 @@ from intact.model.pub import PodUnavailableBudget, PubSpec
 PROTECT_OPERATIONS = "kruise.io/pub-protect-operations"
 PROTECT_TOTAL_REPLICAS = "pub.kruise.io/protect-total-replicas"
 UNHEALTHY_POLICY = "intact.dev/unhealthy-policy"
+NODE_DEADLINES = "intact.dev/node-deadlines"
 
 KNOWN_OPERATIONS = ("DELETE", "UPDATE", "EVICT", "RESIZE")
 DEFAULT_OPERATIONS = frozenset(("DELETE", "UPDATE", "EVICT"))
@@ -31,6 +32,13 @@ class UnhealthyPolicy(StrEnum):
     """Only while as many units are available as the budget requires."""
 
 
+class NodeDeadlines(StrEnum):
+    """Whether pods may go for the only reason that their node must be empty by now."""
+
+    RESPECT = "Respect"
+    IGNORE = "Ignore"
+
+
 @dataclass(frozen=True, slots=True)
 class PubSettings:
     operations: frozenset[str] = DEFAULT_OPERATIONS
@@ -39,6 +47,7 @@ class PubSettings:
     """Overrides the scale of the workloads; None if the budget does not."""
     enforcement: Enforcement = Enforcement.ENFORCE
     unhealthy: UnhealthyPolicy = UnhealthyPolicy.ALWAYS_ALLOW
+    node_deadlines: NodeDeadlines = NodeDeadlines.RESPECT
     ignored: Selector | None = None
     """Pods that the budget counts and never holds; None if it holds all."""
 
@@ -54,6 +63,7 @@ def read_settings(pub: PodUnavailableBudget) -> PubSettings:
         total=_total(spec, annotations.get(PROTECT_TOTAL_REPLICAS, "")),
         enforcement=enforcement_of(annotations),
         unhealthy=_unhealthy(annotations.get(UNHEALTHY_POLICY)),
+        node_deadlines=_node_deadlines(annotations.get(NODE_DEADLINES)),
         ignored=_ignored(spec),
     )
 
@@ -102,3 +112,9 @@ def _unhealthy(text: str | None) -> UnhealthyPolicy:
     if text is None or text == UnhealthyPolicy.ALWAYS_ALLOW:
         return UnhealthyPolicy.ALWAYS_ALLOW
     return UnhealthyPolicy.IF_HEALTHY_BUDGET
+
+
+def _node_deadlines(text: str | None) -> NodeDeadlines:
+    if text is None or text == NodeDeadlines.RESPECT:
+        return NodeDeadlines.RESPECT
+    return NodeDeadlines.IGNORE

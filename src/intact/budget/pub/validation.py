@@ -11,15 +11,18 @@ editable.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from intact.budget.enforcement import ENFORCEMENT, Enforcement
 from intact.budget.keys import PUB, without_effect
 from intact.budget.pub.never_allows import never_allows
 from intact.budget.pub.settings import (
     KNOWN_OPERATIONS,
+    NODE_DEADLINES,
     PROTECT_OPERATIONS,
     PROTECT_TOTAL_REPLICAS,
     UNHEALTHY_POLICY,
+    NodeDeadlines,
     UnhealthyPolicy,
     listed_operations,
     read_settings,
@@ -187,7 +190,12 @@ def _annotations(annotations: dict[str, str], spec: PubSpec) -> list[FieldError]
     elif total is not None and spec.protect_total_replicas not in (None, parse_count(total)):
         message = f"spec.protectTotalReplicas is {spec.protect_total_replicas}; both must agree"
         found.append(_annotation_error(PROTECT_TOTAL_REPLICAS, total, message))
-    for key, known in ((ENFORCEMENT, Enforcement), (UNHEALTHY_POLICY, UnhealthyPolicy)):
+    words: tuple[tuple[str, type[StrEnum]], ...] = (
+        (ENFORCEMENT, Enforcement),
+        (UNHEALTHY_POLICY, UnhealthyPolicy),
+        (NODE_DEADLINES, NodeDeadlines),
+    )
+    for key, known in words:
         text = annotations.get(key)
         if text is not None and text not in list(known):
             message = f"{text!r} is not one of {', '.join(known)}"

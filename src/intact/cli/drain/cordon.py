@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from intact.cli.reading import NODES
 from intact.kube.client import Client
+from intact.kube.resources import NODES
 from intact.model.places import Node
 
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from intact.cli.drain.units import BudgetKey, key_of
-from intact.cli.reading import DETAILED_PODS, NODES, read_definitions
+from intact.cli.reading import DETAILED_PODS, read_definitions
 from intact.kube.client import Client
 from intact.kube.discovery import served_resources
 from intact.kube.errors import KubeError
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PDBS, PUBS, Resource
+from intact.kube.resources import NODES, PDBS, PUBS, Resource
 from intact.kube.store import Store
 from intact.model.base import View
 from intact.model.meta import Object, ObjectMeta

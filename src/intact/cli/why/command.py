@@ -11,7 +11,7 @@ from intact.cli.options import Cluster
 from intact.cli.output import document
 from intact.cli.rbg.revisions import Numbers
 from intact.cli.rbg.session import check_namespace
-from intact.cli.reading import NODES, read_objects
+from intact.cli.reading import read_objects
 from intact.cli.screen import printable
 from intact.cli.session import session
 from intact.cli.why.around import read_around
@@ -26,7 +26,8 @@ from intact.cli.why.report import Report
 from intact.cli.why.types import Asked, Type
 from intact.kube.client import Client
 from intact.kube.errors import KubeError, NotFound
-from intact.model.places import Node
+from intact.kube.resources import NODE_CLAIMS, NODES
+from intact.model.places import Node, NodeClaim, claim_of
 from intact.model.pod import DetailedPod
 from intact.picture.picture import Picture, draw
 
@@ -61,13 +62,14 @@ async def _pod(client: Client, name: str, namespace: str, now: datetime) -> Repo
         pod, objects = await read_around(client, name, namespace)
     except NotFound:
         raise click.ClickException(await absent(client, Type.POD, name, namespace)) from None
-    picture = draw(replace(objects, nodes=await _node_of(client, pod)))
-    return about_pod(picture, pod, now)
+    nodes = await _node_of(client, pod)
+    claims = await _claims_of(client, nodes)
+    return about_pod(draw(replace(objects, nodes=nodes, node_claims=claims)), pod, now)
 
 
 async def _node_of(client: Client, pod: DetailedPod) -> list[Node]:
-    """Only the deletion of a pod hangs on its node."""
-    if not pod.spec.node_name or pod.metadata.deletion_timestamp is None:
+    """Its deletion hangs on it, and when it may go in any case."""
+    if not pod.spec.node_name:
         return []
     try:
         return [await client.get(NODES, pod.spec.node_name)]
@@ -75,9 +77,18 @@ async def _node_of(client: Client, pod: DetailedPod) -> list[Node]:
         return []  # it is gone, or may not be read
 
 
+async def _claims_of(client: Client, nodes: list[Node]) -> list[NodeClaim]:
+    owners = [one for one in (claim_of(node.metadata) for node in nodes) if one is not None]
+    try:
+        return [await client.get(NODE_CLAIMS, owner.name) for owner in owners]
+    except KubeError:
+        return []  # they are gone, or may not be read
+
+
 async def _node(client: Client, name: str, now: datetime) -> Report:
     node, objects = await asyncio.gather(find(client, Type.NODE, name, ""), read_objects(client))
-    return about_node(draw(replace(objects, nodes=[node])), node, now)
+    claims = await _claims_of(client, [node])
+    return about_node(draw(replace(objects, nodes=[node], node_claims=claims)), node, now)
 
 
 async def _rbg(client: Client, name: str, namespace: str, now: datetime) -> Report:

@@ -5,12 +5,12 @@ from typing import Any, TypeVar
 import click
 
 from intact.cli.rbg.session import check_namespace
-from intact.cli.reading import DETAILED_PODS, NODES
+from intact.cli.reading import DETAILED_PODS
 from intact.cli.why.types import Type
 from intact.kube.client import Client
 from intact.kube.discovery import served_resources
 from intact.kube.errors import KubeError, NotFound
-from intact.kube.resources import PDBS, PUBS, RBGS, Resource
+from intact.kube.resources import NODES, PDBS, PUBS, RBGS, Resource
 from intact.model.listing import listed
 
 T = TypeVar("T")

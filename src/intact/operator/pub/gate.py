@@ -14,7 +14,7 @@ import msgspec
 from intact.budget.enforcement import Enforcement
 from intact.budget.pub import in_place
 from intact.budget.pub.availability import is_available, is_exempt
-from intact.budget.pub.decision import Decision, Subject
+from intact.budget.pub.decision import Decision, Reason, Subject
 from intact.budget.pub.ledger import Operation
 from intact.budget.pub.settings import PubSettings
 from intact.kube.client import Client
@@ -38,6 +38,7 @@ from intact.operator.pub.commits import Commits
 from intact.operator.pub.confirmation import Confirmation
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.pub.native_budgets import NativeBudgets
+from intact.operator.pub.node_deadlines import NodeDeadlines
 from intact.operator.pub.pin import PINNED
 from intact.operator.pub.status import settings_now
 from intact.operator.watch.owners import Chain, Unwanted, Workloads
@@ -113,6 +114,7 @@ class Gate:
         namespaces: Store[Namespace],
         commits: Commits,
         denials: Denials,
+        deadlines: NodeDeadlines,
         observe: Observe = ignore,
     ) -> None:
         self._client = client
@@ -123,6 +125,7 @@ class Gate:
         self._namespaces = namespaces
         self._commits = commits
         self._denials = denials
+        self._deadlines = deadlines
         self._observe = observe
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
@@ -191,23 +194,36 @@ class Gate:
         spending: list[Claim] = []
         # Ask all budgets before any of them spends: a denial by one then costs no other a unit.
         for claim in claims:
-            decision = self._commits.preview(claim.entry, claim.subject, asked.operation)
+            asking, decision = await self._preview(asked, claim)
             if decision.allowed:
-                spending.append(claim)
+                spending.append(asking)
                 if asked.dry_run:
-                    self._note(asked, claim, decision, said)
-            elif denial := await self._refuse(asked, claim, decision, said):
+                    self._note(asked, asking, decision, said)
+            elif denial := await self._refuse(asked, asking, decision, said):
                 return denial
         # The API server asks PodDisruptionBudgets last. What they refuse costs no unit.
         evicts = asked.operation is Operation.EVICT and bool(spending)
         if evicts and (refusal := self._native_budgets.refusal(asked.pod)):
             native = reference_to(PDBS, refusal.budget.metadata)
             said.findings.append(Finding(native, Decided.DENIED, NATIVE_REFUSAL))
-            self._tell(asked, native, NATIVE_REFUSAL, refusal.message)
+            self._tell(asked, native, NATIVE_REFUSAL, refusal.message, None)
             return denied(refusal.message)
         if not asked.dry_run and (denial := await self._spend(asked, spending, said)):
             return denial
         return AdmissionResponse(allowed=True, warnings=said.warnings)
+
+    async def _preview(self, asked: Asked, claim: Claim) -> tuple[Claim, Decision]:
+        """What the budget would say now, and the claim to commit. A denial looks whether the pod's
+        node must be empty."""
+        decision = self._commits.preview(claim.entry, claim.subject, asked.operation)
+        node = asked.pod.spec.node_name
+        if decision.allowed or not node or asked.operation is Operation.UPDATE:
+            return claim, decision
+        deadline = await self._deadlines.of(node)
+        if deadline is None:
+            return claim, decision
+        claim = replace(claim, subject=replace(claim.subject, deadline=deadline))
+        return claim, self._commits.preview(claim.entry, claim.subject, asked.operation)
 
     async def _spend(
         self, asked: Asked, claims: list[Claim], said: Said
@@ -218,7 +234,11 @@ class Gate:
         for claim in claims:
             decision = await self._commits.commit(claim.entry.key, claim.subject, asked.operation)
             if decision.allowed:
-                self._note(asked, claim, decision, said)
+                budget = self._note(asked, claim, decision, said)
+                if decision.reason is Reason.NODE_DEADLINE:
+                    assert claim.subject.deadline is not None
+                    pod = reference_to(PODS, asked.pod.metadata)
+                    self._deadlines.tell(claim.subject.deadline, pod, budget, decision.message)
             elif denial := await self._refuse(asked, claim, decision, said):
                 self._native_budgets.give_back(asked.pod)
                 return denial
@@ -262,7 +282,7 @@ class Gate:
             settings = await settings_now(self._client, claim.entry)
             claim = replace(claim, mode=settings.enforcement)
         budget = self._note(asked, claim, decision, said)
-        self._tell(asked, budget, decision.reason, decision.message, claim.mode, claim.group)
+        self._tell(asked, budget, decision.reason, decision.message, claim)
         if claim.mode is Enforcement.WARN:
             said.warnings.append(decision.message)
         return denied(decision.message) if claim.mode is Enforcement.ENFORCE else None
@@ -289,9 +309,11 @@ class Gate:
         budget: ObjectReference,
         reason: str,
         message: str,
-        mode: Enforcement = Enforcement.ENFORCE,
-        group: str = "",
+        claim: Claim | None,
     ) -> None:
+        """Of one budget; without a claim it is a PodDisruptionBudget's."""
+        has_deadline = claim is not None and claim.subject.deadline is not None
+        empties_node = asked.operation is Operation.EVICT or has_deadline
         self._denials.tell(
             Denial(
                 budget=budget,
@@ -300,8 +322,9 @@ class Gate:
                 message=message,
                 operation=asked.operation,
                 user=asked.user,
-                group=group,
-                mode=mode,
+                group=claim.group if claim is not None else "",
+                node=asked.pod.spec.node_name if empties_node else "",
+                mode=claim.mode if claim is not None else Enforcement.ENFORCE,
                 dry_run=asked.dry_run,
             )
         )
@@ -322,14 +345,16 @@ def _understand(request: AdmissionRequest, pod: Pod) -> Asked | None:
         return Asked(Operation.DELETE, pod, dry_run, user)
     new = _POD.decode(request.object)
     asked = Asked(Operation.UPDATE, pod, dry_run, user)
+    # Before Kubernetes 1.32 a resize is an update of the pod itself.
+    resized = in_place.restarting_resizes(
+        _RESIZED.decode(request.old_object), _RESIZED.decode(request.object)
+    )
+    own = {container.name for container in pod.spec.all_containers()}
+    marks = in_place.mark_containers(pod, {name: "" for name in resized if name in own})
+    asked = replace(asked, resize=bool(marks))
     if request.sub_resource == "resize":
-        resized = in_place.restarting_resizes(
-            _RESIZED.decode(request.old_object), _RESIZED.decode(request.object)
-        )
-        own = {container.name for container in pod.spec.all_containers()}
-        marks = in_place.mark_containers(pod, {name: "" for name in resized if name in own})
-        return replace(asked, containers=marks, resize=True) if marks else None
-    marks = in_place.restarted_containers(pod, new)
+        return replace(asked, containers=marks) if marks else None
+    marks |= in_place.restarted_containers(pod, new)
     if any(len(mark.wanted) > _LONGEST_IMAGE for mark in marks.values()):
         raise _Later(f"An image of the pod {pod.metadata.name} has a name that is too long.")
     if not (marks or in_place.is_newly_marked(pod, new) or in_place.ends_sooner(pod, new)):

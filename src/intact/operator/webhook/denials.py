@@ -5,6 +5,9 @@ A client that is denied asks again: the scheduler 120 times a second, an autosca
 and told when their minute is over. Events carry the count in `count`, where `kubectl describe`
 looks for it.
 
+A drain's user looks at the node: what holds it there is an event of the node as well, one for each
+budget.
+
 Both name who asked: a line those of its minute, an event all since the denial was first told. Who
 asks makes no other event.
 """
@@ -14,9 +17,13 @@ import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from intact.kube.events import EventRecorder
+from intact.kube.events import EventRecorder, node_reference
+from intact.kube.store import Store
 from intact.model.event import ObjectReference
 from intact.model.listing import listed
+from intact.model.pod import Pod
+from intact.model.pod_state import is_terminating
+from intact.operator.webhook.standing_refusals import StandingRefusals
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +52,8 @@ class Denial:
     user: str
     group: str = ""
     """The pod's group; empty if the budget counts pods, or the pod has none."""
+    node: str = ""
+    """The node that is being emptied of the pod; empty if the pod goes for another reason."""
     mode: str = ENFORCE
     """`Enforce`, or the mode in which the budget lets the pod go all the same."""
     dry_run: bool = False
@@ -82,10 +91,13 @@ class Denials:
         self._told: OrderedDict[_Key, _Told] = OrderedDict()
         """In the order in which they were told."""
         self._some = asyncio.Event()
+        self._standing = StandingRefusals()
 
     def tell(self, denial: Denial) -> None:
         """Say why, at once or when the minute since the last line is over."""
         now = _now()
+        if denial.mode == ENFORCE and not denial.dry_run:
+            self._standing.note(denial.budget, denial.pod, now)
         known = self._told.get(denial.key)
         if known is None:
             self._told[denial.key] = _Told(now, everyone={denial.user})
@@ -99,6 +111,15 @@ class Denials:
         known.add(denial.user)
         if now >= known.at + EVERY:
             self._next_minute(denial.key, now)
+
+    def oldest_standing(self, pods: Store[Pod]) -> dict[str, float]:
+        """How many seconds the oldest refusal that still stands is old, by the budget's UID."""
+
+        def is_there(named: ObjectReference) -> bool:
+            pod = pods.get(named.namespace, named.name)
+            return pod is not None and pod.metadata.uid == named.uid and not is_terminating(pod)
+
+        return self._standing.oldest(_now(), is_there)
 
     async def run(self) -> None:
         """Tells the repeats of each minute when it is over, until cancelled."""
@@ -156,6 +177,12 @@ class Denials:
         same = f"{denial.operation}: {denial.message}"
         for reference in (denial.pod, denial.budget):
             self._events.record(reference, "Warning", reason, text, times=times, counts_as=same)
+        if denial.node:
+            of_pod = f"{denial.operation} of pod {denial.pod.namespace}/{denial.pod.name}"
+            text = f"{of_pod}, requested by {_named(everyone)}: {denial.message}"
+            series = f"{denial.budget.kind}/{denial.budget.namespace}/{denial.budget.name}"
+            node = node_reference(denial.node)
+            self._events.record(node, "Warning", reason, text, times=times, series=series)
 
 
 def _named(users: set[str]) -> str:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from intact.budget.enforcement import Enforcement
 from intact.budget.pdb.group_conditions import GROUPS_NOT_HELD
 from intact.budget.pdb.pods import DISRUPTION_ALLOWED, SYNC_FAILED
+from intact.budget.pub.conditions import NOT_SELECTED
 from intact.picture.findings import rules
 from intact.picture.findings.facts import Subject
 from intact.picture.findings.finding import Finding, found
 
-_SELF_TOLD = ("NotGated", "Uninstalled", GROUPS_NOT_HELD)
+_SELF_TOLD = ("NotGated", NOT_SELECTED, "Uninstalled", GROUPS_NOT_HELD)
 """Reasons for which a budget does not work that no other rule finds."""
 
 
@@ -34,6 +35,8 @@ def about_cluster(subject: Subject) -> Iterator[Finding]:
     condition = budget.condition
     if condition is not None and condition.status == "False" and condition.reason in _SELF_TOLD:
         action = "Look at the installation above: the webhooks must be registered and reachable."
+        if condition.reason == NOT_SELECTED:
+            action = "Ask who runs Intact for its --namespace-selector, or label the namespace."
         yield found(rules.NOT_WORKING, subject.about, condition.message, action)
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from intact.budget.enforcement import Enforcement
 from intact.budget.pub import conditions
 from intact.model.conditions import merge
-from intact.model.meta import Condition
-from intact.model.pub import TargetReference
+from intact.model.meta import Condition, ObjectMeta
+from intact.model.pub import PodUnavailableBudget, PubStatus, TargetReference
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -77,3 +77,25 @@ def test_messages_name_what_to_look_at() -> None:
     assert some.message.endswith("their pods are free to go: a, b")
     assert "one by one" in conditions.working(True, "", one_by_one=True).message
     assert "one by one" not in conditions.working(True, "").message
+
+
+def stored(*found: Condition, seen: int = 2) -> PodUnavailableBudget:
+    return PodUnavailableBudget(
+        metadata=ObjectMeta(name="b", namespace="ns", generation=2),
+        status=PubStatus(observed_generation=seen, conditions=list(found)),
+    )
+
+
+def test_a_stored_budget_says_whether_it_works() -> None:
+    held = conditions.working(True, "")
+    assert conditions.is_working(stored(held)) is True
+    assert conditions.is_working(stored(held, seen=1)) is False, "an older spec was counted"
+    assert conditions.is_working(stored()) is False
+    assert conditions.is_working(stored(conditions.working(False, ""))) is False
+    nothing = conditions.working(True, "", conditions.no_pods("its selector"))
+    assert conditions.is_working(stored(nothing)) is None
+
+
+def test_a_stored_budget_says_whether_it_can_ever_allow() -> None:
+    assert conditions.told_never_allows(stored(conditions.never_allows("all must stay")))
+    assert not conditions.told_never_allows(stored(conditions.working(True, "")))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from intact.budget.pub.decision import Decision, Reason, Subject, decide
 from intact.budget.pub.ledger import FIRST_WAIT, RECORD_LIFETIME, STANDS_FOR, Operation
-from intact.budget.pub.settings import UNHEALTHY_POLICY, read_settings, rules_of
+from intact.budget.pub.node_deadline import NodeDeadline
+from intact.budget.pub.settings import NODE_DEADLINES, UNHEALTHY_POLICY, read_settings, rules_of
 from intact.model.meta import ObjectMeta
 from intact.model.pub import (
     ContainerMark,
@@ -790,3 +791,66 @@ class TestGroupsThatOnlyRecordsMakeUnavailable:
     def test_a_time_that_cannot_be_is_repaired_first(self, at: str) -> None:
         denial = ask(self.asked(let_go=["g0"], held={"g0": at}), pod(2, group="g0"))
         assert (denial.allowed, denial.reason) == (False, Reason.NOT_PROCESSED)
+
+
+class TestNodeDeadline:
+    """A pod whose node must be empty by now goes over the budget, and is recorded."""
+
+    come = NodeDeadline("n", NOW)
+
+    @pytest.mark.parametrize("operation", [Operation.DELETE, Operation.EVICT])
+    @pytest.mark.parametrize(
+        ("asked", "subject"),
+        [
+            (budget(allowed=0), pod()),
+            (budget(allowed=0, groups=True), pod(group="a")),
+            (budget(allowed=0, stayed={"uid-0": LedgerStay(operation="DELETE", at="")}), pod()),
+        ],
+        ids=["pods", "groups", "stayed"],
+    )
+    def test_what_is_denied_goes(
+        self, asked: PodUnavailableBudget, subject: Subject, operation: Operation
+    ) -> None:
+        assert not ask(asked, subject, operation).allowed
+        found = ask(asked, replace(subject, deadline=self.come), operation)
+        assert found.allowed
+        assert found.reason is Reason.NODE_DEADLINE
+        after = stored(asked, found).status
+        assert "uid-0" in after.ledger.pods
+        assert after.unavailable_allowed == 0
+        assert after.current_available == asked.status.current_available - 1
+        assert after.ledger.unavailable_groups == ([subject.group] if subject.group else [])
+
+    def test_what_the_budget_allows_is_its_own_decision(self) -> None:
+        assert ask(budget(), pod(deadline=self.come)).reason is Reason.BUDGET
+
+    def test_a_pod_of_a_group_that_is_down_takes_no_other_unit(self) -> None:
+        held = {"a": timestamp(NOW - timedelta(seconds=20))}
+        asked = budget(allowed=0, groups=True, unavailable_groups=["a"], held=held)
+        found = ask(asked, pod(group="a", deadline=self.come))
+        assert found.reason is Reason.NODE_DEADLINE
+        assert found.status is not None
+        assert found.status.current_available == asked.status.current_available
+
+    @pytest.mark.parametrize(
+        "asked",
+        [budget(allowed=0, observed=2), budget(allowed=0, rules="total=5")],
+        ids=["an older spec", "other settings"],
+    )
+    def test_a_budget_that_is_not_counted_denies(self, asked: PodUnavailableBudget) -> None:
+        assert ask(asked, pod(deadline=self.come)).reason is Reason.NOT_PROCESSED
+
+    def test_it_has_not_come(self) -> None:
+        found = ask(budget(allowed=0), pod(deadline=NodeDeadline("n", NOW + timedelta(seconds=1))))
+        assert found.reason is Reason.EXHAUSTED
+        assert found.message.endswith(
+            "Its node n must be empty by 2026-01-01T12:00:01Z: then it may go in any case."
+        )
+
+    def test_the_budget_ignores_it(self) -> None:
+        asked = budget(allowed=0)
+        meta = msgspec.structs.replace(asked.metadata, annotations={NODE_DEADLINES: "Ignore"})
+        ignoring = msgspec.structs.replace(asked, metadata=meta)
+        found = ask(ignoring, pod(deadline=self.come))
+        assert found.reason is Reason.EXHAUSTED
+        assert found.message.endswith("which this budget ignores.")

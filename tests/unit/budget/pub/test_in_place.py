@@ -338,6 +338,8 @@ class TestResize:
     def test_a_resize_has_begun_if_the_kubelet_says_so(self) -> None:
         assert not has_begun(self.change, Scene().pod())
         assert has_begun(self.change, Scene(conditions=["PodResizeInProgress"]).pod())
+        older = msgspec.convert({"phase": "Running", "resize": "InProgress"}, PodStatus)
+        assert has_begun(self.change, msgspec.structs.replace(Scene().pod(), status=older))
         assert not is_over(self.change, Scene().pod(), late=True)
 
 

@@ -5,9 +5,11 @@ import pytest
 
 from intact.budget.enforcement import ENFORCEMENT, Enforcement
 from intact.budget.pub.settings import (
+    NODE_DEADLINES,
     PROTECT_OPERATIONS,
     PROTECT_TOTAL_REPLICAS,
     UNHEALTHY_POLICY,
+    NodeDeadlines,
     PubSettings,
     UnhealthyPolicy,
     read_settings,
@@ -147,3 +149,20 @@ def test_an_annotation_sets_the_unhealthy_policy(
     annotations: dict[str, str], policy: UnhealthyPolicy
 ) -> None:
     assert read_settings(annotated(**annotations)).unhealthy is policy
+
+
+@pytest.mark.parametrize(
+    ("annotations", "known"),
+    [
+        ({}, NodeDeadlines.RESPECT),
+        ({NODE_DEADLINES: "Respect"}, NodeDeadlines.RESPECT),
+        ({NODE_DEADLINES: "Ignore"}, NodeDeadlines.IGNORE),
+        ({NODE_DEADLINES: "ignore"}, NodeDeadlines.IGNORE),
+        ({NODE_DEADLINES: ""}, NodeDeadlines.IGNORE),
+    ],
+    ids=str,
+)
+def test_an_annotation_says_whether_deadlines_of_nodes_count(
+    annotations: dict[str, str], known: NodeDeadlines
+) -> None:
+    assert read_settings(annotated(**annotations)).node_deadlines is known

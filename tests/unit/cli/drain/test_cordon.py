@@ -3,9 +3,9 @@
 import pytest
 
 from intact.cli.drain.cordon import cordon, named, uncordon
-from intact.cli.reading import NODES
 from intact.kube.client import Client
 from intact.kube.errors import NotFound
+from intact.kube.resources import NODES
 from intact.sandbox import MemoryApi
 
 

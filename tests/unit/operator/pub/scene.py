@@ -14,8 +14,10 @@ from intact.kube.errors import ApiError
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.kube.resources import PUBS, Resource, untyped
 from intact.kube.transport import Request, Response, Stream
+from intact.model.meta import LabelSelector
 from intact.model.pub import PodUnavailableBudget, PubStatus
 from intact.operator.pub.controller import PubController
+from intact.operator.watch.selection import EVERYWHERE
 from intact.operator.webhook.configuration import GATED_LABEL
 from intact.sandbox import Hook, Kind, MemoryApi, Rule, Scale, wall_clock
 from tests.support.objects import NAMESPACES, PODS, Json, pod
@@ -88,7 +90,9 @@ class Wire:
 
 
 class Scene:
-    def __init__(self, *, controllers: int = 1, seed: int = 0) -> None:
+    def __init__(
+        self, *, controllers: int = 1, seed: int = 0, selected: LabelSelector = EVERYWHERE
+    ) -> None:
         self.clock = wall_clock()
         self.api = MemoryApi(clock=self.clock, seed=seed)
         for kind in KINDS:
@@ -106,6 +110,7 @@ class Scene:
                 f"intact-{number}",
                 now=self.clock,
                 leads=lambda number=number: self.leader == number,  # type: ignore[misc]
+                selected=selected,
                 rng=random.Random(f"{seed} {number}"),
             )
             for number, wire in enumerate(self.wires)
@@ -329,9 +334,11 @@ async def in_background(*parts: Coroutine[Any, Any, None]) -> AsyncGenerator[Non
 
 
 @asynccontextmanager
-async def running(*, controllers: int = 1, gate: bool = True) -> AsyncGenerator[Scene, None]:
+async def running(
+    *, controllers: int = 1, gate: bool = True, selected: LabelSelector = EVERYWHERE
+) -> AsyncGenerator[Scene, None]:
     """A scene whose controllers run; the first one leads."""
-    scene = Scene(controllers=controllers)
+    scene = Scene(controllers=controllers, selected=selected)
     await scene.client.create(NAMESPACES, {"metadata": {"name": NS}})
     if gate:
         scene.register_gate()

@@ -164,10 +164,12 @@ class TestWhatIsAskedAbout:
             assert scene.numbers() == (0, 2, 3, 3)
 
     @pytest.mark.parametrize(("policy", "code"), [("RestartContainer", 429), ("NotRequired", 200)])
+    @pytest.mark.parametrize("subresource", ["resize", ""], ids=["1.32", "1.31"])
     @simulated
     async def test_a_resize_is_asked_about_if_it_restarts_a_container(
-        self, policy: str, code: int
+        self, policy: str, code: int, subresource: str
     ) -> None:
+        """Before Kubernetes 1.32 a resize is an update of the pod itself."""
         async with running() as scene:
             container = {
                 "name": "main",
@@ -182,7 +184,7 @@ class TestWhatIsAskedAbout:
             await scene.settle()
             bigger = container | {"resources": {"requests": {"cpu": "2"}}}
             patch = {"spec": {"containers": [bigger]}}
-            assert await scene.update("p", patch, subresource="resize") == code
+            assert await scene.update("p", patch, subresource=subresource) == code
 
     @simulated
     async def test_a_resize_may_be_protected_alone(self) -> None:

@@ -15,6 +15,10 @@ NOT_GATED = {
     "observedGeneration": 1,
     "conditions": [{"type": "Working", "status": "False", "reason": "NotGated", "message": "m"}],
 }
+NOT_SELECTED = {
+    "observedGeneration": 1,
+    "conditions": [{"type": "Working", "status": "False", "reason": "NotSelected", "message": "m"}],
+}
 WARN = {"intact.dev/enforcement": "Warn"}
 
 
@@ -30,6 +34,7 @@ WARN = {"intact.dev/enforcement": "Warn"}
         (pub(maxUnavailable=1), None, []),
         (pub(maxUnavailable=1, status=UNCOUNTED), True, [("IB502", "warning")]),
         (pub(maxUnavailable=1, status=NOT_GATED), True, [("IB503", "error")]),
+        (pub(maxUnavailable=1, status=NOT_SELECTED), True, [("IB503", "error")]),
         (pub(maxUnavailable=1, annotations=WARN), True, [("IB504", "note")]),
     ],
 )

@@ -1,0 +1,69 @@
+"""When the node of a pod must be empty: read when a budget denies that the pod goes.
+
+Intact does not watch nodes, which change every few seconds. It keeps what it has read of a node for
+a few seconds: whoever is denied asks again, and so do the others on the node. A node that cannot be
+read has no deadline: the budget's denial stands.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+
+from intact.budget.pub.node_deadline import NodeDeadline, deadline_of
+from intact.kube.client import Client
+from intact.kube.errors import KubeError, NotFound
+from intact.kube.events import EventRecorder, node_reference
+from intact.kube.resources import NODE_CLAIMS, NODES
+from intact.model.event import ObjectReference
+from intact.model.places import Node, NodeClaim, claim_of
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = 5.0
+"""Seconds after which a node is read again."""
+_MOST = 4096
+"""Nodes that are remembered."""
+
+
+class NodeDeadlines:
+    def __init__(self, client: Client, events: EventRecorder) -> None:
+        self._client = client
+        self._events = events
+        self._read: OrderedDict[str, tuple[float, asyncio.Task[NodeDeadline | None]]] = (
+            OrderedDict()
+        )
+
+    async def of(self, node: str) -> NodeDeadline | None:
+        """None if it has none, or none is known."""
+        now = asyncio.get_running_loop().time()
+        known = self._read.get(node)
+        if known is None or now >= known[0] + LOOK_AGAIN:
+            known = self._read[node] = now, asyncio.create_task(self._ask(node))
+            self._read.move_to_end(node)
+            if len(self._read) > _MOST:
+                self._read.popitem(last=False)
+        return await asyncio.shield(known[1])
+
+    def tell(
+        self, deadline: NodeDeadline, pod: ObjectReference, budget: ObjectReference, message: str
+    ) -> None:
+        """That a pod goes over a budget."""
+        log.warning("%s/%s: %s", budget.namespace, budget.name, message)
+        for one in (pod, budget, node_reference(deadline.node)):
+            self._events.record(one, "Warning", "NodeDeadlinePassed", message)
+
+    async def _ask(self, name: str) -> NodeDeadline | None:
+        try:
+            node = await self._client.get(NODES, name)
+            return deadline_of(node, await self._claim_of(node))
+        except NotFound:
+            return None
+        except KubeError as error:
+            log.warning("cannot find out when the node %s must be empty: %s", name, error)
+            return None
+
+    async def _claim_of(self, node: Node) -> NodeClaim | None:
+        owner = claim_of(node.metadata)
+        if owner is None:
+            return None
+        return await self._client.get(NODE_CLAIMS, owner.name)

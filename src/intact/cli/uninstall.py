@@ -19,24 +19,51 @@ def uninstall(
     crds: bool,
     delete_groups: bool,
     orphan_groups: bool,
+    leave_to_helm: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
+    if crds and leave_to_helm:
+        raise click.UsageError("--crds and --leave-to-helm exclude each other")
     if delete_groups and orphan_groups:
         raise click.UsageError("--delete-groups and --orphan-groups exclude each other")
     if (delete_groups or orphan_groups) and not crds:
         option = "--delete-groups" if delete_groups else "--orphan-groups"
         raise click.UsageError(f"{option} needs --crds: without it all RoleBasedGroups stay")
     fate = Fate.DELETE if delete_groups else Fate.ORPHAN if orphan_groups else Fate.KEEP
-    asyncio.run(_uninstall(cluster, namespace, crds=crds, fate=fate, dry_run=dry_run, yes=yes))
+    asyncio.run(
+        _uninstall(
+            cluster,
+            namespace,
+            crds=crds,
+            fate=fate,
+            leave_to_helm=leave_to_helm,
+            dry_run=dry_run,
+            yes=yes,
+        )
+    )
 
 
 async def _uninstall(
-    cluster: Cluster, namespace: str, *, crds: bool, fate: Fate, dry_run: bool, yes: bool
+    cluster: Cluster,
+    namespace: str,
+    *,
+    crds: bool,
+    fate: Fate,
+    leave_to_helm: bool,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     # A process outside the cluster has used the namespace of the context.
     async with session(cluster) as (client, outside):
-        found = await survey(client, namespace, outside=outside, crds=crds, fate=fate)
+        found = await survey(
+            client,
+            namespace,
+            outside=outside,
+            crds=crds,
+            fate=fate,
+            leave_to_helm=leave_to_helm,
+        )
         if dry_run or not yes:
             _show(found)
         if found.refusal:
@@ -52,6 +79,7 @@ async def _uninstall(
             crds=crds,
             fate=fate,
             agreed=found,
+            leave_to_helm=leave_to_helm,
             say=click.echo,
         )
 

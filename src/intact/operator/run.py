@@ -19,12 +19,16 @@ from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
+from intact.model.meta import LabelSelector
 from intact.operator import http
 from intact.operator.controllers import Controllers
 from intact.operator.errors import StartError
 from intact.operator.install.install import install, refuse_foreign
+from intact.operator.install.old_server import refuse_old_server, wait_and_refuse_old_server
 from intact.operator.metrics import Metrics
 from intact.operator.names import DEFAULT_CONTROLLERS, LEASE
+from intact.operator.other_installations import OtherInstallations
+from intact.operator.watch.selection import EVERYWHERE
 from intact.operator.webhook.client_ca import ClientCa
 from intact.operator.webhook.configuration import GATE_PATH, PDB_STATUS_PATH
 from intact.operator.webhook.serving import Webhooks
@@ -51,6 +55,8 @@ class Options:
     """Only clients with a certificate of it may send reviews; None if that is not asked for."""
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
     install: bool = False
+    namespaces: LabelSelector = EVERYWHERE
+    """Labels of the namespaces in which PodUnavailableBudgets hold pods."""
 
 
 async def run(options: Options) -> None:
@@ -64,6 +70,7 @@ async def run(options: Options) -> None:
         await transport.prepare()
         if options.install:
             try:
+                await refuse_old_server(client)
                 await install(client, options.controllers)
             except KubeError as error:
                 raise StartError(f"cannot install: {error}") from error
@@ -88,6 +95,7 @@ class Process:
         self._client = client
         self._names = options.controllers
         self._election = election
+        self._others = OtherInstallations(client, options.config.namespace, identity)
         self.metrics = Metrics(election)
         self.controllers = Controllers(
             client,
@@ -96,6 +104,7 @@ class Process:
             now=_now,
             leads=lambda: election.leads,
             groups=options.webhook is not None,
+            selected=options.namespaces,
             observe_pub=self.metrics.observe_pub,
             observe_pdb=self.metrics.observe_pdb,
         )
@@ -128,6 +137,7 @@ class Process:
             self.controllers.wait_synced,
             identity,
             options.webhook_client_ca,
+            options.namespaces,
         )
 
     def checks(self) -> dict[str, http.Check]:
@@ -136,6 +146,7 @@ class Process:
             reflector.name: partial(_problem_of, reflector) for reflector in self.reflectors()
         }
         checks["lease"] = lambda: self._election.error
+        checks["installation"] = lambda: self._others.problem
         if self.webhooks is not None:
             checks["webhooks"] = self.webhooks.problem
         return checks
@@ -145,11 +156,18 @@ class Process:
         parts = [self.controllers.run()]
         if self.webhooks is not None:
             parts.append(self.webhooks.run())
-        return [*parts, self._election.run(self._lead)]
+        return [*parts, self._others.run(), self._stand()]
+
+    async def _stand(self) -> None:
+        await self._others.wait_until_alone()
+        await self._election.run(self._lead)
 
     async def _lead(self) -> None:
-        # Before the first write: the kinds may be another product's.
+        # Before the first write: the server may be too old, the kinds another product's, or another
+        # Intact at work.
+        await wait_and_refuse_old_server(self._client)
         await refuse_foreign(self._client, self._names)
+        await self._others.wait_for_older()
         async with asyncio.TaskGroup() as group:
             if self.webhooks is not None:
                 group.create_task(self.webhooks.keep_registered())

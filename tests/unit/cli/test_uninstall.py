@@ -8,6 +8,7 @@ from intact.cli import uninstall as command
 from intact.kube.client import Client
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import manifests
+from intact.operator.install.settings import Settings
 from intact.operator.webhook.certificates import SECRET, SECRETS
 from intact.sandbox import MemoryApi
 from tests.support.rbg_objects import group, role
@@ -32,7 +33,7 @@ async def test_intact_is_removed_and_each_step_is_said(
     api: MemoryApi, tmp_path: Path, crds: bool
 ) -> None:
     client = Client(api)
-    bodies = manifests(namespace="home", image="intact:1")
+    bodies = manifests(Settings(image="intact:1"), namespace="home")
     await create_all(client, bodies)
     # A process outside the cluster keeps its CA in the namespace of its context.
     await client.create(SECRETS, {"metadata": {"name": SECRET}}, "default")
@@ -82,7 +83,7 @@ async def objects(api: MemoryApi) -> int:
     return sum([len((await Client(api).list(resource_of(one))).items) for one in BODIES])
 
 
-BODIES = manifests(namespace="home", image="intact:1")
+BODIES = manifests(Settings(image="intact:1"), namespace="home")
 
 
 @pytest.mark.parametrize(

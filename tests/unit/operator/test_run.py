@@ -16,6 +16,7 @@ from intact.operator.errors import StartError
 from intact.operator.run import Options, Process, run
 from intact.operator.webhook.configuration import MUTATING, NAME, PDB_STATUS_PATH, VALIDATING
 from intact.sandbox import DEFAULT_KINDS, Kind, MemoryApi, Moment
+from intact.sandbox.api import discovery
 
 NOWHERE = Config("http://127.0.0.1:1")
 CRDS = (
@@ -127,7 +128,12 @@ async def is_registered(client: Client) -> bool:
 async def test_a_process_is_ready_once_all_is_listed_and_the_lease_is_read() -> None:
     found = process("pub")
     checks = found.checks()
-    assert [*checks] == ["podunavailablebudgets.policy.kruise.io", *SHARED, "lease"]
+    assert [*checks] == [
+        "podunavailablebudgets.policy.kruise.io",
+        *SHARED,
+        "lease",
+        "installation",
+    ]
     assert checks["pods"]() == "not listed yet"
     async with running(found), asyncio.timeout(10):
         while any(check() for check in checks.values()):
@@ -144,3 +150,16 @@ async def test_what_cannot_be_listed_is_shown_but_a_kind_that_is_not_served_is_n
             check() for name, check in checks.items() if name != "pods"
         ):
             await asyncio.sleep(0.01)
+
+
+async def test_nothing_is_written_to_a_server_that_is_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(discovery.VERSION, "gitVersion", "v1.29.15")
+    api = MemoryApi((*DEFAULT_KINDS, *CRDS))
+    found = process("pub", webhook=("127.0.0.1", 0), api=api)
+    with pytest.RaisesGroup(pytest.RaisesExc(StartError, match=r"v1\.29\.15: .* 1\.30 or later")):
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            for part in found.parts():
+                group.create_task(part)
+    assert not await is_registered(Client(api))

@@ -20,9 +20,19 @@ _PAUSE = 0.5
 async def holders(client: Client, ended: Collection[str]) -> list[str]:
     """The Leases of Intact that a process renews, and by whom they are held, but for namespaces in
     which Intact is `ended` by other means. Raises `KubeError`."""
+    alive = await _renewed(client, ended)
+    return [f"Lease {key} of {each.spec.holder_identity}" for key, each in alive.items()]
+
+
+async def working(client: Client, ended: Collection[str]) -> list[str]:
+    """The namespaces of these Leases. Raises `KubeError`."""
+    return [each.metadata.namespace for each in (await _renewed(client, ended)).values()]
+
+
+async def _renewed(client: Client, ended: Collection[str]) -> dict[str, Lease]:
     before = await _held(client, ended)
     if not before:
-        return []
+        return {}
     loop = asyncio.get_running_loop()
     end = loop.time() + max(each.spec.lease_duration_seconds or 0 for each in before.values())
     end = max(end, loop.time() + Timing().duration)
@@ -36,7 +46,7 @@ async def holders(client: Client, ended: Collection[str]) -> list[str]:
             for key, each in before.items()
             if now[key].metadata.resource_version != each.metadata.resource_version
         }
-    return [f"Lease {key} of {each.spec.holder_identity}" for key, each in alive.items()]
+    return alive
 
 
 async def _held(client: Client, ended: Collection[str]) -> dict[str, Lease]:

@@ -27,8 +27,8 @@ from intact.operator.install.foreign import is_ours
 from intact.operator.install.groups import Fate, FoundGroup, find_groups
 from intact.operator.install.groups import refusal as groups_refusal
 from intact.operator.install.install import CRDS
-from intact.operator.install.manifests import manifests
-from intact.operator.install.running import holders
+from intact.operator.install.manifests import everything
+from intact.operator.install.running import holders, working
 from intact.operator.names import LEASE, OPERATOR
 from intact.operator.webhook import certificates
 from intact.operator.webhook.configuration import (
@@ -58,14 +58,17 @@ class Survey:
     groups: tuple[FoundGroup, ...] = ()
     refusal: str = ""
     """Why nothing can be removed; empty if all can."""
+    others: tuple[str, ...] = ()
+    """Namespaces in which another installation works: what it shares stays."""
 
 
-def targets(namespace: str, outside: str) -> list[Target]:
-    """Everything of Intact but its webhooks and definitions, in the order in which it goes."""
+def targets(namespace: str, outside: str, *, leave_to_helm: bool = False) -> list[Target]:
+    """Everything of Intact but its webhooks and definitions, in the order in which it goes. What is
+    left to helm is all of the chart but the Deployment, whose leader would undo the removal."""
     found: list[Target] = [
         (_resource_of(each), each["metadata"].get("namespace", ""), each["metadata"]["name"])
-        for each in reversed(manifests(namespace=namespace, image=""))
-        if each["kind"] not in _LEFT
+        for each in reversed(everything(namespace))
+        if each["kind"] not in _LEFT and (not leave_to_helm or each["kind"] == _DEPLOYMENTS.kind)
     ]
     for place in dict.fromkeys((namespace, outside or namespace)):
         found.append((certificates.SECRETS, place, certificates.SECRET))
@@ -93,19 +96,26 @@ async def own_definitions(client: Client) -> tuple[list[str], list[str]]:
 
 
 async def survey(
-    client: Client, namespace: str, *, outside: str = "", crds: bool, fate: Fate = Fate.KEEP
+    client: Client,
+    namespace: str,
+    *,
+    outside: str = "",
+    crds: bool,
+    fate: Fate = Fate.KEEP,
+    leave_to_helm: bool = False,
 ) -> Survey:
     """Raises `KubeError`."""
     ours, others = await own_definitions(client)
+    elsewhere = [] if crds else await _elsewhere(client, namespace, outside)
+    removed = targets(namespace, outside, leave_to_helm=leave_to_helm)
     goes = [
         named(resource.kind, place, name)
-        for resource, place, name in (
-            (VALIDATING, "", NAME),
-            *targets(namespace, outside),
-            (MUTATING, "", NAME),
-        )
-        if await _exists(client, resource, place, name)
+        for resource, place, name in ((VALIDATING, "", NAME), *removed, (MUTATING, "", NAME))
+        if (place or not elsewhere) and await _exists(client, resource, place, name)
     ]
+    if elsewhere:
+        stays = [f"all that it shares with the Intact in {listed(elsewhere)}"]
+        return Survey(tuple(goes), tuple(stays), others=tuple(elsewhere))
     goes += await _marks(client)
     stays = [f"namespace {namespace}", *await _budgets_in_groups(client)]
     stays += [f"{named(CRDS.kind, '', name)}, which is not Intact's" for name in others]
@@ -129,6 +139,13 @@ async def survey(
             goes += [line for line in await _all_of(client, resource) if line not in goes]
     goes += [named(CRDS.kind, "", name) for name in ours]
     return Survey(tuple(goes), tuple(stays), tuple(groups), refusal)
+
+
+async def _elsewhere(client: Client, namespace: str, outside: str) -> list[str]:
+    """The namespaces of other installations that work, if one is installed in this one."""
+    if not await _exists(client, _DEPLOYMENTS, namespace, OPERATOR):
+        return []
+    return await working(client, {namespace, outside})
 
 
 async def _refusal(client: Client, namespace: str, groups: Iterable[FoundGroup], fate: Fate) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from intact.kube.client import Client
 from intact.kube.errors import NotFound
 from intact.kube.resources import NAMESPACES, PODS, PUBS, RBGS, Resource
+from intact.model.listing import listed
 from intact.operator.install.budgets import Say, give_groups_back, take_working_back
 from intact.operator.install.groups import Fate, Refused, remove_groups
 from intact.operator.install.install import CRDS
@@ -41,6 +42,7 @@ async def uninstall(
     crds: bool,
     fate: Fate = Fate.KEEP,
     agreed: Survey | None = None,
+    leave_to_helm: bool = False,
     say: Say,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
@@ -48,17 +50,30 @@ async def uninstall(
 
     `outside` is the namespace that a process outside the cluster has used. `fate` is what becomes
     of RoleBasedGroups where their CRD goes, and `agreed` what the user has seen of them; without
-    it, what is there now. Raises `Refused`, before anything is removed, if RoleBasedGroups or a
-    running Intact are in the way of the CRDs; and `KubeError`.
+    it, what is there now. `leave_to_helm` is for the hook of the chart: helm deletes the other
+    objects of the chart after it. Raises `Refused`, before anything is removed, if RoleBasedGroups
+    or a running Intact are in the way of the CRDs; and `KubeError`.
     """
     if agreed is None:
-        agreed = await survey(client, namespace, outside=outside, crds=crds, fate=fate)
+        agreed = await survey(
+            client,
+            namespace,
+            outside=outside,
+            crds=crds,
+            fate=fate,
+            leave_to_helm=leave_to_helm,
+        )
     if agreed.refusal:
         raise Refused(agreed.refusal)
+    if agreed.others:
+        await _remove_namespaced(client, namespace, outside, leave_to_helm, agreed.others, say)
+        return
     await _open_the_gate(client, say)  # of PodUnavailableBudgets
-    for resource, place, name in targets(namespace, outside):
+    for resource, place, name in targets(namespace, outside, leave_to_helm=leave_to_helm):
         await _delete(client, resource, name, place, say)
     ended = await _wait_for_pods(client, namespace, say)
+    if leave_to_helm and not ended:
+        raise Refused("pods of Intact still exist, which would restore what is removed")
     # The operator may have written these again until its last pod was gone.
     await _open_the_gate(client, say)
     await give_groups_back(client, say)
@@ -74,6 +89,22 @@ async def uninstall(
     for name in others:
         say(f"the CRD {name} stays: Intact did not install it")
     say(f"the namespace {namespace} stays, if it exists; kubectl delete namespace removes it")
+
+
+async def _remove_namespaced(
+    client: Client,
+    namespace: str,
+    outside: str,
+    leave_to_helm: bool,
+    others: Sequence[str],
+    say: Say,
+) -> None:
+    """What another installation does not share."""
+    for resource, place, name in targets(namespace, outside, leave_to_helm=leave_to_helm):
+        if place:
+            await _delete(client, resource, name, place, say)
+    await _wait_for_pods(client, namespace, say)
+    say(f"webhooks, roles, CRDs and all their objects stay: Intact also works in {listed(others)}")
 
 
 async def _remove_definitions(

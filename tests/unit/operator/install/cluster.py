@@ -14,6 +14,7 @@ RBAC_KINDS = (
     Kind(RBAC, "v1", "roles", "Role"),
     Kind(RBAC, "v1", "rolebindings", "RoleBinding"),
     Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
+    Kind("", "v1", "resourcequotas", "ResourceQuota"),
 )
 
 

@@ -9,6 +9,7 @@ from intact.kube.resources import LEASES, PUBS, RBGS
 from intact.operator.install.groups import Fate
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import manifests
+from intact.operator.install.settings import Settings
 from intact.operator.install.survey import own_definitions, survey
 from intact.operator.webhook.certificates import SECRET, SECRETS
 from intact.rollout.names import GROUP, HELD
@@ -25,7 +26,7 @@ HOME = "intact-system"
 
 async def installed() -> Client:
     client = Client(new_api())
-    await create_all(client, manifests(namespace=HOME, image="intact:1"))
+    await create_all(client, manifests(Settings(image="intact:1"), namespace=HOME))
     await client.create(SECRETS, {"metadata": {"name": SECRET}}, "default")
     return client
 

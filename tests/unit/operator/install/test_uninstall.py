@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from intact.kube.client import Client
+from intact.kube.lease import Election
 from intact.kube.resources import NAMESPACES, PUBS, Resource
 from intact.operator.install.groups import Refused
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import manifests
+from intact.operator.install.settings import Settings
 from intact.operator.install.uninstall import uninstall
-from intact.operator.names import LABELS
+from intact.operator.names import LABELS, LEASE
 from intact.operator.webhook.certificates import SECRET, SECRETS
 from intact.operator.webhook.configuration import (
     DOOR_LABEL,
@@ -25,7 +27,7 @@ from intact.operator.webhook.configuration import (
 )
 from intact.rollout.names import GROUP, HELD
 from intact.sandbox import MemoryApi
-from tests.support.objects import PDBS, PODS, pod
+from tests.support.objects import PDBS, PODS, Json, pod
 from tests.support.pub_cases import amount, budget
 from tests.support.rbg_objects import group, role
 from tests.support.rbg_waiting import GROUPS
@@ -38,7 +40,7 @@ ADDRESS = UrlAddress("127.0.0.1", 9443)
 
 async def installed(api: MemoryApi) -> Client:
     client = Client(api)
-    await create_all(client, manifests(namespace=HOME, image="intact:1"))
+    await create_all(client, manifests(Settings(image="intact:1"), namespace=HOME))
     await client.create(VALIDATING, validating_configuration(ADDRESS, b"bundle"))
     await client.create(MUTATING, mutating_configuration(ADDRESS, b"bundle"))
     for place in (HOME, "default"):
@@ -51,7 +53,7 @@ async def installed(api: MemoryApi) -> Client:
 async def left(client: Client) -> set[str]:
     """Kinds of which something of Intact is there."""
     found = set()
-    for body in manifests(namespace=HOME, image=""):
+    for body in manifests(Settings(), namespace=HOME):
         listed = await client.list(resource_of(body))
         if any(one["metadata"].get("labels", {}).items() >= LABELS.items() for one in listed.items):
             found.add(body["kind"])
@@ -82,6 +84,32 @@ async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
         "the CRDs, all budgets and all RoleBasedGroups stay; --crds removes them",
         f"the namespace {HOME} stays, if it exists; kubectl delete namespace removes it",
     ]
+
+
+@simulated
+async def test_what_is_left_to_helm_is_all_of_the_chart_but_the_deployment() -> None:
+    client = await installed(new_api())
+    said: list[str] = []
+    await uninstall(
+        client, HOME, outside="default", crds=False, leave_to_helm=True, say=said.append
+    )
+    whole = {body["kind"] for body in manifests(Settings(), namespace=HOME)}
+    assert await left(client) == whole - {"Deployment"}
+    assert [line for line in said if line.endswith(" deleted")] == [
+        f"ValidatingWebhookConfiguration {NAME} deleted",
+        f"Deployment {HOME}/intact deleted",
+        f"Secret {HOME}/{SECRET} deleted",
+        f"Secret default/{SECRET} deleted",
+        f"MutatingWebhookConfiguration {NAME} deleted",
+    ]
+
+
+@simulated
+async def test_helm_must_not_go_on_while_intact_runs() -> None:
+    client = await installed(new_api())
+    await client.create(PODS, pod("intact-0", labels=dict(LABELS)), HOME)
+    with pytest.raises(Refused, match="pods of Intact still exist"):
+        await uninstall(client, HOME, crds=False, leave_to_helm=True, say=lambda _line: None)
 
 
 @simulated
@@ -191,3 +219,42 @@ async def test_a_crd_of_another_product_stays_with_its_objects_as_they_are() -> 
     [crd] = (await client.list(CRDS)).items
     assert crd["metadata"]["name"] == PUBS.full_name
     assert (await client.get(PUBS, "budget", "default")).status.conditions == []
+
+
+@simulated
+async def test_what_another_installation_shares_stays() -> None:
+    api = new_api()
+    client = await installed(api)
+    await client.create(NAMESPACES, {"metadata": {"name": "first"}})
+    first = Election(Client(api), "first", LEASE, "first")
+
+    async def lead() -> None:
+        await asyncio.Event().wait()
+
+    working = asyncio.create_task(first.run(lead))
+    await asyncio.sleep(1)
+    said: list[str] = []
+    await uninstall(client, HOME, outside="default", crds=False, say=said.append)
+    assert {"ClusterRole", "ClusterRoleBinding"} <= await left(client)
+    assert "Deployment" not in await left(client)
+    assert (await client.list(VALIDATING)).items != []
+    assert (await client.list(MUTATING)).items != []
+    assert said[-1] == (
+        "webhooks, roles, CRDs and all their objects stay: Intact also works in first"
+    )
+    [default] = (await client.list(NAMESPACES, labels=GATED_LABEL)).items
+    assert default.metadata.name == "default"
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    await create_all(client, [deployment_of(HOME)])
+    await uninstall(client, HOME, outside="default", crds=False, say=said.append)
+    assert await left(client) == {"Namespace", "CustomResourceDefinition"}
+
+
+def deployment_of(namespace: str) -> Json:
+    [found] = [
+        each
+        for each in manifests(Settings(image="intact:1"), namespace=namespace)
+        if each["kind"] == "Deployment"
+    ]
+    return found

@@ -4,6 +4,7 @@ Values are read from the parts themselves at each scrape: nothing is kept twice,
 with the object that it describes. docs/reference/metrics.md lists them all; a test compares.
 """
 
+import platform
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from intact import __version__
 from intact.budget.enforcement import Enforcement
 from intact.budget.pdb.group_decision import Verdict
 from intact.budget.pub.decision import Decision
@@ -122,6 +124,7 @@ class Metrics:
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
+        yield _build_info()
         yield GaugeMetricFamily(
             "intact_leader",
             "1 while this process leads, 0 otherwise.",
@@ -184,3 +187,13 @@ class Metrics:
             restarts.add_metric(labels, reflector.stats.restarts)
             undecodable.add_metric(labels, decoders(reflector.resource).undecodable)
         yield from (objects, synced, lists, events, restarts, undecodable)
+
+
+def _build_info() -> Metric:
+    info = GaugeMetricFamily(
+        "intact_build_info",
+        "1, with what this process is made of.",
+        labels=["version", "python_version"],
+    )
+    info.add_metric([__version__, platform.python_version()], 1)
+    return info

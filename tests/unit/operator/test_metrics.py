@@ -4,12 +4,14 @@ That every metric is documented is tested in tests/unit/test_docs.py.
 """
 
 import asyncio
+import platform
 import re
 from datetime import UTC, datetime
 
 import msgspec
 import pytest
 
+from intact import __version__
 from intact.budget.enforcement import Enforcement
 from intact.budget.pdb.group_decision import Reason as GroupReason
 from intact.budget.pdb.group_decision import Verdict
@@ -51,6 +53,11 @@ def metrics(client: Client) -> Metrics:
 def value(metrics: Metrics, series: str) -> float | None:
     found = re.search(rf"^{re.escape(series)} (\S+)$", metrics.render().decode(), re.MULTILINE)
     return float(found[1]) if found else None
+
+
+async def test_the_version_is_shown(metrics: Metrics) -> None:
+    versions = f'python_version="{platform.python_version()}",version="{__version__}"'
+    assert f"intact_build_info{{{versions}}} 1.0" in metrics.render().decode()
 
 
 async def test_the_leader_says_so(client: Client) -> None:

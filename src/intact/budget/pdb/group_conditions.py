@@ -102,6 +102,33 @@ def never_allows(spec: PdbSpec, expected: int) -> str:
     return ""
 
 
+def is_working(budget: PodDisruptionBudget, counted: GroupLedger | None) -> bool | None:
+    """Whether the last recount found that the budget holds its groups as it says; False while its
+    present spec has not been counted, None while it has no groups to hold."""
+    if counted is None or budget.status.observed_generation < budget.metadata.generation:
+        return False
+    found = {one.type: one for one in budget.status.conditions}
+    configured, allowed = found.get(BUDGET_CONFIGURED), found.get(DISRUPTION_ALLOWED)
+    if configured is None:
+        return False
+    # A key without effect changes nothing about what the budget holds.
+    if configured.status != "True" and configured.reason != WITHOUT_EFFECT:
+        return False
+    if allowed is not None and allowed.reason in (SYNC_FAILED, WORKLOAD_RESOLUTION_FAILED):
+        return False
+    return True if counted.expected else None
+
+
+def told_never_allows(budget: PodDisruptionBudget, counted: GroupLedger | None) -> bool:
+    """Whether no group can ever go: all that there should be must stay, or the last recount found
+    that no group has the pods that it needs."""
+    unreached = any(
+        one.type == BUDGET_CONFIGURED and one.reason == NEED_NOT_REACHED
+        for one in budget.status.conditions
+    )
+    return unreached or bool(never_allows(budget.spec, counted.expected if counted else 0))
+
+
 def groups_not_held(budget: PodDisruptionBudget) -> Condition | None:
     """For a process that counts pods only; None if the budget asks for nothing else."""
     if counts_pods(budget):

@@ -90,7 +90,7 @@ class PdbController:
             self._needs_sources.set()
         self._runs_watches = watches is None
         self._watches = watches or Watches(client, rng=self._rng)
-        self.budgets = self._watches.pdbs
+        self.budgets, self.pods = self._watches.pdbs, self._watches.pods
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.denials = Denials(self.events)
         self.denied: dict[Key, Counter[str]] = {}

@@ -154,6 +154,7 @@ class Door:
                 operation="EVICT",
                 user=request.user_info.username,
                 group=", ".join(finding.groups),
+                node=pod.spec.node_name,
                 mode=mode,
                 dry_run=dry_run,
             )

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from intact.budget.pdb.annotations import counters_of
+from intact.budget.pdb.group_conditions import is_working, told_never_allows
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pdb.tallies import counting_groups
 
@@ -30,8 +31,29 @@ def _of_budgets(controller: PdbController) -> Iterable[Metric]:
     allowed = GaugeMetricFamily(
         "intact_pdb_allowed_groups", "Groups that the budget lets go now.", labels=labels
     )
+    working = GaugeMetricFamily(
+        "intact_pdb_working",
+        "1 while the budget holds its groups as it says, 0 otherwise.",
+        labels=labels,
+    )
+    never = GaugeMetricFamily(
+        "intact_pdb_never_allows",
+        "1 while no group could go even if all were available, 0 otherwise.",
+        labels=labels,
+    )
+    refusal = GaugeMetricFamily(
+        "intact_pdb_oldest_refusal_seconds",
+        "Seconds since the oldest refusal that still stands; 0 if none does.",
+        labels=labels,
+    )
+    oldest = controller.denials.oldest_standing(controller.pods.store)
     for entry, _ in counting_groups(controller.index):
-        if (found := counters_of(entry.budget)) is not None:
+        found = counters_of(entry.budget)
+        if (works := is_working(entry.budget, found)) is not None:
+            working.add_metric(entry.key, float(works))
+        never.add_metric(entry.key, float(told_never_allows(entry.budget, found)))
+        refusal.add_metric(entry.key, oldest.get(entry.budget.metadata.uid, 0.0))
+        if found is not None:
             total.add_metric(entry.key, found.expected)
             available.add_metric(entry.key, found.available)
             desired.add_metric(entry.key, found.desired)
@@ -44,7 +66,7 @@ def _of_budgets(controller: PdbController) -> Iterable[Metric]:
     for key, reasons in controller.denied.items():
         for reason, number in reasons.items():
             denials.add_metric([*key, reason], number)
-    yield from (total, available, desired, allowed, denials)
+    yield from (total, available, desired, allowed, working, never, refusal, denials)
 
 
 def _of_groups(controller: PdbController) -> Iterable[Metric]:

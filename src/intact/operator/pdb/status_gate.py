@@ -221,6 +221,7 @@ class PdbStatusGate:
                         operation="EVICT",
                         user=API_SERVER,
                         group=self._group_of(budget, name),
+                        node=pod.spec.node_name,
                     )
                 )
 

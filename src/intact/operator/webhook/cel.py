@@ -57,12 +57,6 @@ _EARLIER_DEADLINE = (
     "(has(object.spec.activeDeadlineSeconds) && (!has(oldObject.spec.activeDeadlineSeconds)"
     " || object.spec.activeDeadlineSeconds < oldObject.spec.activeDeadlineSeconds))"
 )
-DISRUPTIVE_UPDATE = {
-    "name": "update-can-disrupt",
-    "expression": (
-        f"request.operation != 'UPDATE' || {_NEW_IMAGE} || {_NEW_MARK} || {_EARLIER_DEADLINE}"
-    ),
-}
 
 
 def _amount(container: str, kind: str) -> str:
@@ -80,10 +74,20 @@ _RESTART = (
     "has(c.resizePolicy) && c.resizePolicy.exists(p,"
     f" p.restartPolicy == 'RestartContainer' && ({_OTHER_AMOUNT}))"
 )
+_RESTARTING_RESIZE = _of_any_container(_RESTART)
 RESTARTING_RESIZE = {
     "name": "resize-restarts-a-container",
-    "expression": _of_any_container(_RESTART),
+    "expression": _RESTARTING_RESIZE,
 }
+DISRUPTIVE_UPDATE = {
+    "name": "update-can-disrupt",
+    "expression": (
+        f"request.operation != 'UPDATE' || {_NEW_IMAGE} || {_NEW_MARK} || {_EARLIER_DEADLINE}"
+        f" || {_RESTARTING_RESIZE}"
+    ),
+}
+"""Before Kubernetes 1.32 a resize is an update of the pod itself; since then no such update can
+change resources."""
 
 _PINNED_TO = "object.deleteOptions.preconditions.uid"
 NOT_PINNED = {

@@ -25,7 +25,7 @@ from intact.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotF
 from intact.kube.events import EventRecorder, reference_to
 from intact.kube.resources import Resource
 from intact.model.secret import Secret
-from intact.operator.names import LABELS
+from intact.operator.names import WRITTEN_LABELS
 from intact.operator.webhook.authority import (
     LEAF_RENEWED_AFTER,
     Authority,
@@ -108,6 +108,13 @@ class Certificates:
         """When the leaf that is served ends."""
         assert self._leaf is not None, "refresh comes first"
         return self._leaf.expires
+
+    def expiries(self) -> dict[str, datetime]:
+        """When the certificate that is served ends, and the CA that signed it; empty before the
+        first `refresh`."""
+        if self._leaf is None or self._signer is None:
+            return {}
+        return {"ca": self._signer.expires, "serving": self._leaf.expires}
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         """Call this whenever `ca_bundle` changes."""
@@ -221,7 +228,7 @@ class Certificates:
 
 
 def _secret(authority: Authority, resource_version: str) -> dict[str, object]:
-    metadata: dict[str, object] = {"name": SECRET, "labels": dict(LABELS)}
+    metadata: dict[str, object] = {"name": SECRET, "labels": dict(WRITTEN_LABELS)}
     if resource_version:
         metadata["resourceVersion"] = resource_version
     data = {_BUNDLE: authority.bundle, _KEYS: authority.keys}

@@ -12,8 +12,9 @@ from typing import Any
 from intact.budget.pdb.scope import POD_SCOPE, SCOPE_LABEL
 from intact.kube.resources import PDBS, PUBS, RBGS, Resource
 from intact.model.base import View
-from intact.model.meta import ObjectMeta
-from intact.operator.names import LABELS
+from intact.model.meta import LabelSelector, ObjectMeta
+from intact.operator.names import WRITTEN_LABELS
+from intact.operator.watch.selection import EVERYWHERE, requirements
 from intact.operator.webhook import cel
 from intact.rollout.names import GROUP
 
@@ -105,16 +106,17 @@ def validating_configuration(
     ca_bundle: bytes,
     exempt_namespaces: Iterable[str] = (),
     served: Collection[str] | None = None,
+    selected: LabelSelector = EVERYWHERE,
 ) -> Json:
     """The validating webhooks. `exempt_namespaces` are never gated, whatever their labels; `served`
-    are the paths that are answered, or None for all."""
+    are the paths that are answered, or None for all; only `selected` namespaces are gated."""
 
     def webhook(name: str, path: str, rule: Json, *matching: cel.Condition) -> Json:
         found = _webhook(address, ca_bundle, name, path, rule, *matching)
         if path == GATE_PATH:
             # The gate writes to the ledger, but not for a dry run.
             found |= {
-                "namespaceSelector": _labelled(GATED_LABEL, exempt_namespaces),
+                "namespaceSelector": _labelled(GATED_LABEL, exempt_namespaces, selected),
                 "sideEffects": "NoneOnDryRun",
             }
         return found
@@ -202,13 +204,16 @@ def validating_configuration(
     )
 
 
-def _labelled(label: str, exempt_namespaces: Iterable[str]) -> Json:
+def _labelled(
+    label: str, exempt_namespaces: Iterable[str], selected: LabelSelector = EVERYWHERE
+) -> Json:
     """Namespaces with this label."""
     exempt = sorted({*NEVER_GATED, *exempt_namespaces})
     return {
         "matchExpressions": [
             {"key": label, "operator": "In", "values": ["true"]},
             {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exempt},
+            *requirements(selected),
         ]
     }
 
@@ -218,6 +223,7 @@ def mutating_configuration(
     ca_bundle: bytes,
     exempt_namespaces: Iterable[str] = (),
     served: Collection[str] | None = None,
+    selected: LabelSelector = EVERYWHERE,
 ) -> Json:
     """The mutating webhooks: the UID in evictions, the status of PodDisruptionBudgets that count
     groups, and revision and batch of new pods of RoleBasedGroups."""
@@ -249,7 +255,7 @@ def mutating_configuration(
         # Another webhook may remove the UID: then this one is called once more.
         {
             **pin,
-            "namespaceSelector": _labelled(GATED_LABEL, exempt_namespaces),
+            "namespaceSelector": _labelled(GATED_LABEL, exempt_namespaces, selected),
             "reinvocationPolicy": "IfNeeded",
         },
         {**by_label, "objectSelector": IN_GROUPS},
@@ -277,7 +283,7 @@ def _configuration(
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
-        "metadata": {"name": NAME, "labels": dict(LABELS)},
+        "metadata": {"name": NAME, "labels": dict(WRITTEN_LABELS)},
         "webhooks": [
             webhook
             for webhook in webhooks

@@ -34,3 +34,11 @@ def metrics_of_webhooks(webhooks: Webhooks) -> Iterable[Metric]:
         "Times the Secret of the webhooks' CA could not be used and was replaced.",
         value=webhooks.certificates.replaced,
     )
+    expiry = GaugeMetricFamily(
+        "intact_certificate_expiry_timestamp_seconds",
+        "When the webhooks' certificate, and the CA that signed it, end, in seconds since 1970.",
+        labels=["certificate"],
+    )
+    for certificate, expires in webhooks.certificates.expiries().items():
+        expiry.add_metric([certificate], expires.timestamp())
+    yield expiry

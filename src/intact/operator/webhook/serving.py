@@ -11,7 +11,9 @@ from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.events import EventRecorder
 from intact.kube.retry import Backoff
+from intact.model.meta import LabelSelector
 from intact.operator.listening import Port
+from intact.operator.watch.selection import EVERYWHERE
 from intact.operator.webhook.certificates import Certificates, service_names
 from intact.operator.webhook.client_ca import ClientCa
 from intact.operator.webhook.configuration import (
@@ -48,8 +50,10 @@ class Webhooks:
         wait_ready: Callable[[], Awaitable[None]],
         identity: str = "",
         client_ca: ClientCa | None = None,
+        selected: LabelSelector = EVERYWHERE,
     ) -> None:
-        """Nothing is answered before `wait_ready` returns."""
+        """Nothing is answered before `wait_ready` returns. Only `selected` namespaces are gated."""
+        self._selected = selected
         self._events = EventRecorder(client, "intact", identity)
         self._wait_ready = wait_ready
         self._handlers = handlers
@@ -81,11 +85,15 @@ class Webhooks:
 
     def _validating(self) -> dict[str, object]:
         bundle = self.certificates.ca_bundle
-        return validating_configuration(self._addressed(), bundle, self._exempt, self._handlers)
+        return validating_configuration(
+            self._addressed(), bundle, self._exempt, self._handlers, self._selected
+        )
 
     def _mutating(self) -> dict[str, object]:
         bundle = self.certificates.ca_bundle
-        return mutating_configuration(self._addressed(), bundle, self._exempt, self._handlers)
+        return mutating_configuration(
+            self._addressed(), bundle, self._exempt, self._handlers, self._selected
+        )
 
     def _addressed(self) -> Address:
         plain = asyncio.get_running_loop().time() < self._plain_until

@@ -1,13 +1,21 @@
 """The conditions of a budget that counts groups: reasons, and messages that name what is wrong."""
 
+import msgspec
 import pytest
 
-from intact.budget.pdb.group_conditions import budget_configured, disruption_allowed, never_allows
+from intact.budget.pdb.group_conditions import (
+    budget_configured,
+    disruption_allowed,
+    is_working,
+    never_allows,
+    told_never_allows,
+)
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_settings import GroupSettings
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
-from intact.model.pdb import PdbSpec
+from intact.model.meta import Condition
+from intact.model.pdb import PdbMeta, PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
 from tests.unit.budget.pdb.group_cases import Known, a_budget, a_pod, a_pod_group
 
@@ -156,3 +164,59 @@ def test_a_key_without_effect_is_told() -> None:
     found = budget_configured(budget, FULL, counts_of(), [], {})
     assert (found.status, found.reason) == ("False", "WithoutEffect")
     assert "did you mean intact.dev/min-ready-replicas?" in found.message
+
+
+def told(
+    allowed: str, configured: str, status: str = "True", *, seen: int = 1
+) -> PodDisruptionBudget:
+    """A budget with these reasons in its status."""
+    conditions = [
+        Condition(type="DisruptionAllowed", status="True", reason=allowed),
+        Condition(type="BudgetConfigured", status=status, reason=configured),
+    ]
+    return PodDisruptionBudget(
+        metadata=PdbMeta(name="b", namespace="ns", generation=1),
+        spec=PdbSpec(max_unavailable=1),
+        status=PdbStatus(observed_generation=seen, conditions=conditions),
+    )
+
+
+EMPTY = GroupLedger()
+
+
+@pytest.mark.parametrize(
+    ("budget", "counted", "works"),
+    [
+        (told("SufficientReplicas", "ValidConfig"), FULL, True),
+        (told("InsufficientReplicas", "MultipleWorkloadsDetected"), SPENT, True),
+        (told("SufficientReplicas", "WithoutEffect", "False"), FULL, True),
+        (told("SufficientReplicas", "ValidConfig"), EMPTY, None),
+        (told("SufficientReplicas", "ValidConfig"), None, False),
+        (told("SufficientReplicas", "ValidConfig", seen=0), FULL, False),
+        (told("SufficientReplicas", "MissingWorkloadReference", "False"), FULL, False),
+        (told("SyncFailed", "InvalidConfig", "False"), EMPTY, False),
+        (told("WorkloadResolutionFailed", "ValidConfig"), FULL, False),
+        (PodDisruptionBudget(metadata=PdbMeta(name="b", namespace="ns")), FULL, False),
+    ],
+    ids=[
+        *("valid", "spent", "a key without effect", "no groups", "not counted", "an older spec"),
+        *("pods without group", "invalid", "a group unknown", "no conditions"),
+    ],
+)
+def test_whether_a_budget_works(
+    budget: PodDisruptionBudget, counted: GroupLedger | None, works: bool | None
+) -> None:
+    assert is_working(budget, counted) is works
+
+
+def test_a_need_that_no_group_reaches_never_lets_one_go() -> None:
+    assert told_never_allows(told("NeedNotReached", "NeedNotReached", "False"), FULL)
+    assert not told_never_allows(told("InsufficientReplicas", "ValidConfig"), SPENT)
+
+
+def test_amounts_never_allow_also_where_a_condition_says_something_else() -> None:
+    budget = told("InsufficientReplicas", "MissingWorkloadReference", "False")
+    strict = msgspec.structs.replace(budget, spec=PdbSpec(max_unavailable=0))
+    assert told_never_allows(strict, FULL)
+    assert told_never_allows(strict, None)
+    assert not told_never_allows(budget, None)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from intact.budget.selector_text import parse_selector
 from intact.operator.webhook.configuration import (
     GATE_PATH,
     PDB_STATUS_PATH,
@@ -46,6 +47,31 @@ def webhooks(address: UrlAddress | ServiceAddress = OUTSIDE) -> dict[str, Json]:
 
 def test_every_webhook_has_its_path() -> None:
     assert webhooks().keys() == PATHS.keys()
+
+
+def test_only_selected_namespaces_are_gated() -> None:
+    selected = parse_selector("env=prod,!old")
+    bodies = (
+        validating_configuration(INSIDE, BUNDLE, selected=selected),
+        mutating_configuration(INSIDE, BUNDLE, selected=selected),
+    )
+    asked = {
+        webhook["name"]: webhook["namespaceSelector"].get("matchExpressions", [])[2:]
+        for body in bodies
+        for webhook in body["webhooks"]
+    }
+    wanted = [
+        {"key": "env", "operator": "In", "values": ["prod"]},
+        {"key": "old", "operator": "DoesNotExist"},
+    ]
+    narrowed = {name for name, expressions in asked.items() if expressions == wanted}
+    assert narrowed == {
+        "pods.gate.intact.dev",
+        "evictions.gate.intact.dev",
+        "resizes.gate.intact.dev",
+        "evictions.pin.intact.dev",
+    }
+    assert all(not asked[name] for name in asked.keys() - narrowed)
 
 
 @pytest.mark.parametrize("name", PATHS)

@@ -349,6 +349,36 @@ async def test_running_admissions_are_finished_at_the_end(certificates: Certific
     await ending
 
 
+async def test_kept_connections_end_with_an_answer_and_never_cut_a_request_off(
+    certificates: Certificates,
+) -> None:
+    """As requests come without a pause while the server ends."""
+    server = serving_webhooks({"/gate": allow}, HOST, 0, certificates.context)
+    [address] = await server.__aenter__()
+    host, _, port = address.rpartition(":")
+    context = ssl.create_default_context(cadata=certificates.ca_bundle.decode())
+    body = review()
+    head = f"POST /gate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+
+    async def ask(stream: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> bytes:
+        stream[1].write(head.encode() + body)
+        headers = await stream[0].readuntil(b"\r\n\r\n")
+        length = int(headers.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        await stream[0].readexactly(length)
+        return headers
+
+    streams = [await asyncio.open_connection(host, int(port), ssl=context) for _ in range(3)]
+    for stream in streams:
+        assert b"Connection: close" not in await ask(stream)
+    ending = asyncio.create_task(server.__aexit__(None, None, None))
+    for stream in streams:
+        await asyncio.sleep(0.2)
+        assert not ending.done()
+        assert b"Connection: close" in await ask(stream)
+        assert await stream[0].read() == b""
+    await ending
+
+
 async def test_connections_are_kept(certificates: Certificates) -> None:
     made = 0
 

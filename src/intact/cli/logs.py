@@ -52,10 +52,10 @@ class TextFormatter(logging.Formatter):
         return "\n".join(f"    {_printable(line)}" for line in lines)
 
 
-def set_up(log_format: str) -> None:
+def set_up(log_format: str, level: str = "info") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
 def _cut(text: str, longest: int = LONGEST) -> str:

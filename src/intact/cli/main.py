@@ -11,6 +11,7 @@ from intact.cli.check.options import check_options
 from intact.cli.drain.flags import drain_options
 from intact.cli.drain.options import Options as DrainOptions
 from intact.cli.durations import Duration
+from intact.cli.manifests_flags import SettingsCommand
 from intact.cli.options import (
     Cluster,
     Rehearsal,
@@ -56,6 +57,13 @@ def plugin() -> None:
     help="Format of log lines.",
 )
 @click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The least important log lines that are written.",
+)
+@click.option(
     "--install", is_flag=True, help="First apply the CRDs; then serve and register the webhooks."
 )
 @click.option(
@@ -74,15 +82,23 @@ def plugin() -> None:
     help="Answer only API servers that show a certificate of this CA.",
 )
 @controllers_option
+@click.option(
+    "--namespace-selector",
+    metavar="SELECTOR",
+    default="",
+    help="PodUnavailableBudgets hold pods only in namespaces with these labels, such as env=prod.",
+)
 def run(
     cluster: Cluster,
     http_bind: str,
     log_format: str,
+    log_level: str,
     install: bool,
     webhook_bind: str | None,
     webhook_service: str | None,
     webhook_client_ca: str | None,
     controllers: str,
+    namespace_selector: str,
 ) -> None:
     """Run the operator until SIGTERM."""
     from intact.cli import run as command
@@ -91,46 +107,24 @@ def run(
         cluster,
         http_bind,
         log_format,
+        log_level=log_level,
         install=install,
         webhook_bind=webhook_bind,
         webhook_service=webhook_service,
         webhook_client_ca=webhook_client_ca,
         controllers=controllers,
+        namespace_selector=namespace_selector,
     )
 
 
-@main.command()
+@main.command(cls=SettingsCommand)
 @operator_namespace
-@click.option("--image", metavar="IMAGE", help="Image that has the intact command.")
-@click.option(
-    "--replicas",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Replicas of the Deployment.",
-)
-@click.option(
-    "--memory-limit", metavar="SIZE", help="Memory limit of a replica; else for 50,000 pods."
-)
-@click.option(
-    "--api-server-cidr",
-    metavar="CIDR",
-    multiple=True,
-    help="Addresses that may reach the webhooks; else all. May be repeated.",
-)
-@controllers_option
-def manifests(
-    namespace: str,
-    image: str | None,
-    replicas: int,
-    memory_limit: str | None,
-    api_server_cidr: tuple[str, ...],
-    controllers: str,
-) -> None:
+@click.option("--values", metavar="FILE", help="Values of the chart; flags override them.")
+def manifests(namespace: str, values: str | None, **parameters: object) -> None:
     """Print everything that a cluster needs to run Intact, as YAML."""
     from intact.cli import manifests as command
 
-    command.show(namespace, image, replicas, memory_limit, api_server_cidr, controllers)
+    command.show(namespace, values, parameters)
 
 
 @main.command()
@@ -152,6 +146,12 @@ def manifests(
     is_flag=True,
     help="With --crds: delete all RoleBasedGroups; their workloads run on, without an owner.",
 )
+@click.option(
+    "--leave-to-helm",
+    is_flag=True,
+    help="Of the objects of the chart, delete only the Deployment: helm deletes the others. The "
+    "chart's hook does this before `helm uninstall`.",
+)
 @click.option("--dry-run", is_flag=True, help="Only list what would go and what would stay.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def uninstall(
@@ -160,6 +160,7 @@ def uninstall(
     crds: bool,
     delete_groups: bool,
     orphan_groups: bool,
+    leave_to_helm: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
@@ -175,6 +176,7 @@ def uninstall(
         crds=crds,
         delete_groups=delete_groups,
         orphan_groups=orphan_groups,
+        leave_to_helm=leave_to_helm,
         dry_run=dry_run,
         yes=yes,
     )

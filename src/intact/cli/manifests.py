@@ -1,39 +1,63 @@
 """`intact manifests`."""
 
-import ipaddress
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from intact import __version__
-from intact.cli.options import parse_controllers
-from intact.operator.install.manifests import MEMORY_LIMIT, manifests
+from intact.cli.manifests_flags import FLAGS, given_settings
+from intact.operator.install.manifests import manifests
+from intact.operator.install.settings import BadSetting, read_settings
 
 
-def show(
-    namespace: str,
-    image: str | None,
-    replicas: int,
-    memory_limit: str | None,
-    api_server_cidrs: Sequence[str],
-    controllers: str,
-) -> None:
-    if memory_limit is not None and not re.fullmatch(r"[1-9]\d*(k|M|G|Ki|Mi|Gi)?", memory_limit):
-        raise click.UsageError(f"--memory-limit {memory_limit!r} is not a size like 512Mi")
-    for cidr in api_server_cidrs:
-        try:
-            ipaddress.ip_network(cidr)
-        except ValueError as error:
-            raise click.UsageError(f"--api-server-cidr: {error}") from error
-    objects = manifests(
-        namespace=namespace,
-        image=image or f"intact:{__version__}",
-        replicas=replicas,
-        memory_limit=memory_limit or MEMORY_LIMIT,
-        api_server_cidrs=api_server_cidrs,
-        controllers=parse_controllers(controllers),
-    )
-    documents = [msgspec.yaml.encode(each).decode() for each in objects]
+def show(namespace: str, values: str | None, parameters: Mapping[str, Any]) -> None:
+    """Flags override values of the file."""
+    of_file = _read_file(values) if values else {}
+    of_flags = given_settings(parameters)
+    try:
+        settings = read_settings(_merged(of_file, of_flags))
+    except BadSetting as error:
+        if flag := _flag_of(error.path, of_flags):
+            raise click.UsageError(f"{flag}: {error.problem}") from error
+        raise click.UsageError(f"{values}: {error}" if values else str(error)) from error
+    documents = [
+        msgspec.yaml.encode(each).decode() for each in manifests(settings, namespace=namespace)
+    ]
     click.echo("---\n".join(documents), nl=False)
+
+
+def _read_file(name: str) -> dict[str, Any]:
+    try:
+        found = msgspec.yaml.decode(Path(name).read_bytes())
+    except OSError as error:
+        raise click.UsageError(f"--values: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"--values {name}: {error}") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise click.UsageError(f"--values {name}: it is not a map of values")
+    # A parent chart passes it on to all charts; Intact's takes nothing from it.
+    return {key: value for key, value in found.items() if key != "global"}
+
+
+def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(below)
+    for key, value in above.items():
+        known = found.get(key)
+        both = isinstance(known, dict) and isinstance(value, dict) and value
+        found[key] = _merged(known, value) if both else value  # type: ignore[arg-type]
+    return found
+
+
+def _flag_of(path: str, given: Mapping[str, Any]) -> str:
+    """The flag that has set the value; empty if none has."""
+    for known, flag in FLAGS.items():
+        if path == known or path.startswith(f"{known}."):
+            found: Any = given
+            for step in known.split("."):
+                found = found.get(step, {})
+            return flag if found != {} else ""
+    return ""

@@ -14,9 +14,8 @@ from intact.budget.pdb.scope import counts_pods
 from intact.kube.client import Client
 from intact.kube.discovery import served_resources
 from intact.kube.errors import Forbidden, KubeError, NotFound
-from intact.kube.resources import LEASES, PDBS, PUBS, RBGS, Resource
+from intact.kube.resources import LEASES, NODES, PDBS, PUBS, RBGS, Resource
 from intact.model.meta import api_group
-from intact.model.places import Node
 from intact.model.pod import DetailedPod
 from intact.model.times import parse_time
 from intact.model.workload import Workload
@@ -26,7 +25,6 @@ from intact.operator.webhook.registration import is_registered
 from intact.picture.objects import Objects, OwnerObject
 
 DETAILED_PODS = Resource(DetailedPod, "", "v1", "pods", "Pod")
-NODES = Resource(Node, "", "v1", "nodes", "Node", namespaced=False)
 _LEVELS = 4
 """Of owners above pods."""
 _PATIENCE = timedelta(seconds=60)

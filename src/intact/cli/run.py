@@ -5,6 +5,7 @@ import re
 
 import click
 
+from intact.budget.selector_text import parse_selector
 from intact.cli import logs
 from intact.cli.options import Cluster, parse_controllers
 from intact.kube import config as kube_config
@@ -24,11 +25,13 @@ def run(
     http_bind: str,
     log_format: str,
     *,
+    log_level: str,
     install: bool,
     webhook_bind: str | None,
     webhook_service: str | None,
     webhook_client_ca: str | None,
     controllers: str,
+    namespace_selector: str,
 ) -> None:
     http = parse_bind(http_bind, "--http-bind")
     service = parse_service(webhook_service) if webhook_service else None
@@ -40,11 +43,15 @@ def run(
     elif install:
         webhook = ("127.0.0.1", WEBHOOK_PORT)
     chosen = parse_controllers(controllers)
-    logs.set_up(log_format)
+    try:
+        selected = parse_selector(namespace_selector)
+    except ValueError as error:
+        raise click.UsageError(f"--namespace-selector: {error}") from error
+    logs.set_up(log_format, log_level)
     try:
         config = kube_config.load(cluster.kubeconfig, cluster.context)
         client_ca = ClientCa(webhook_client_ca) if webhook_client_ca else None
-        options = Options(config, http, webhook, service, client_ca, chosen, install)
+        options = Options(config, http, webhook, service, client_ca, chosen, install, selected)
         with asyncio.Runner(loop_factory=None if webhook else paced_loop) as runner:
             runner.run(run_operator(options))
     except* (ConfigError, StartError) as errors:

@@ -97,6 +97,20 @@ def test_lines_go_to_standard_error(
     assert error.getvalue().startswith(first)
 
 
+def test_lines_below_the_level_are_not_written(
+    root: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", error := io.StringIO())
+    set_up("text", "warning")
+    root.info("nothing")
+    assert error.getvalue() == ""
+    root.warning("something")
+    assert "something" in error.getvalue()
+    set_up("text", "debug")
+    root.debug("more")
+    assert "more" in error.getvalue()
+
+
 FORGED = {
     "a newline": "a\n2026-01-01 00:00:00.250 INFO    intact: all is well",
     "a carriage return": "a\r2026-01-01 00:00:00.250 INFO    intact: all is well",

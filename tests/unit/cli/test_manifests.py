@@ -1,6 +1,7 @@
 """What `intact manifests` prints."""
 
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 from intact.cli.main import main
 from intact.operator.install.manifests import manifests
+from intact.operator.install.settings import Settings, read_settings
 
 
 def printed(*options: str) -> list[dict[str, Any]]:
@@ -19,11 +21,12 @@ def printed(*options: str) -> list[dict[str, Any]]:
 
 def test_every_manifest_is_a_document() -> None:
     given = ("--namespace", "home", "--image", "example.test/intact:1", "--replicas", "3")
-    assert printed(*given) == manifests(namespace="home", image="example.test/intact:1", replicas=3)
+    settings = Settings(image="example.test/intact:1", replicas=3)
+    assert printed(*given) == manifests(settings, namespace="home")
 
 
 def test_the_image_is_that_of_this_version() -> None:
-    assert printed() == manifests(image=f"intact:{version('intact')}")
+    assert printed() == manifests(Settings(image=f"intact:{version('intact')}"))
 
 
 def test_there_is_at_least_one_replica() -> None:
@@ -31,21 +34,47 @@ def test_there_is_at_least_one_replica() -> None:
     assert result.exit_code == 2
 
 
-def test_memory_and_addresses_are_those_that_were_asked_for() -> None:
-    given = ("--memory-limit", "2Gi", "--api-server-cidr", "10.0.0.1/32")
-    image = f"intact:{version('intact')}"
-    wanted = manifests(image=image, memory_limit="2Gi", api_server_cidrs=["10.0.0.1/32"])
-    assert printed(*given) == wanted
+def test_flags_override_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text("replicas: 5\nresources:\n  limits: {memory: 2Gi, cpu: '1'}\nglobal: {x: 1}\n")
+    limits = {"memory": "3Gi", "cpu": "1"}
+    wanted = read_settings({"replicas": 5, "resources": {"limits": limits}})
+    assert printed("--values", str(file), "--memory-limit", "3Gi") == manifests(wanted)
 
 
 @pytest.mark.parametrize(
-    "given",
-    [("--memory-limit", "much"), ("--api-server-cidr", "10.0.0.1/8"), ("--api-server-cidr", "x")],
+    ("given", "said"),
+    [
+        (("--memory-limit", "much"), "--memory-limit: 'much' is not a size like 512Mi"),
+        (("--api-server-cidr", "10.0.0.1/8"), "--api-server-cidr: 10.0.0.1/8 has host bits set"),
+        (("--api-server-cidr", "x"), "--api-server-cidr: 'x' is not a network like 10.0.0.0/24"),
+        (("--toleration", "a:Never"), "--toleration: 'Never' is not one of"),
+        (("--values", "/nowhere"), "--values"),
+    ],
 )
-def test_what_is_no_size_or_no_network_is_one_line(given: tuple[str, str]) -> None:
+def test_a_bad_value_is_one_line_with_the_flag(given: tuple[str, str], said: str) -> None:
     result = CliRunner().invoke(main, ["manifests", *given])
     assert result.exit_code == 2
-    assert given[0] in result.output
+    assert said in result.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("replicas: 0", "replicas: 0 is not a number from 1 to 100"),
+        ("log: {level: loud}", "log.level: 'loud' is not one of"),
+        ("other: 1", "unknown field `other`"),
+        ("- 1", "is not a map of values"),
+        ("a: [", "--values"),
+    ],
+)
+def test_a_bad_value_is_one_line_with_the_file(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(text)
+    result = CliRunner().invoke(main, ["manifests", "--values", str(file)])
+    assert result.exit_code == 2
+    assert said in result.output
+    assert str(file) in result.output
 
 
 def test_the_image_and_the_replicas_are_those_that_were_asked_for() -> None:

@@ -72,6 +72,12 @@ def test_a_wrong_option_ends_it_with_code_2() -> None:
     assert "--http-bind 'nowhere' is not HOST:PORT" in result.output
 
 
+def test_a_selector_that_cannot_be_read_is_named() -> None:
+    result = invoked("--namespace-selector", "env=prod,a b")
+    assert result.exit_code == 2
+    assert "--namespace-selector: 'a b' is not a requirement like env=prod" in result.output
+
+
 def test_a_kubeconfig_that_is_not_there_ends_it_with_one_line(tmp_path: Path) -> None:
     result = invoked("--kubeconfig", str(tmp_path / "none"))
     assert result.exit_code == 1

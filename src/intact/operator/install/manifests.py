@@ -1,58 +1,69 @@
-"""Everything that a cluster needs to run Intact, as objects.
+"""Everything that a cluster needs to run Intact, as objects. The chart has the same.
 
 The webhook registration is not among them: it carries the CA, so the leader writes it.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from intact.operator.install.deployment import deployment
 from intact.operator.install.install import definitions_of
+from intact.operator.install.labels import labelled
 from intact.operator.install.rbac import access
+from intact.operator.install.settings import CRITICAL, Metrics, ServiceMonitor, Settings
 from intact.operator.install.user_roles import user_roles
 from intact.operator.names import (
-    DEFAULT_CONTROLLERS,
     HTTP_PORT,
     LABELS,
     METRICS_SERVICE,
     NAMESPACE,
     OPERATOR,
-    WEBHOOK_PORT,
     WEBHOOK_SERVICE,
 )
 
 Json = dict[str, Any]
 
+_MOST_PODS = "1k"
+"""Of the quota, which only allows the priority class: more than there will ever be."""
 
-MEMORY_LIMIT = "1Gi"
-"""For 50,000 pods, with strangers at all places of the webhook port; docs/install.md has more."""
 
-
-def manifests(
-    *,
-    namespace: str = NAMESPACE,
-    image: str,
-    replicas: int = 2,
-    memory_limit: str = MEMORY_LIMIT,
-    api_server_cidrs: Sequence[str] = (),
-    controllers: Sequence[str] = DEFAULT_CONTROLLERS,
-) -> list[Json]:
-    """In an order in which they can be created one after another. Without `api_server_cidrs` every
-    address may reach the webhooks: where the API server is, is not known."""
-    return [
-        _namespace(namespace),
-        *definitions_of(controllers),
-        *access(namespace, controllers),
+def manifests(settings: Settings, *, namespace: str = NAMESPACE) -> list[Json]:
+    """In an order in which they can be created one after another. Without addresses of API servers
+    every address may reach the webhooks: where the API server is, is not known."""
+    found = [
+        _namespace(namespace, settings),
+        *definitions_of(settings.controllers),
+        *access(namespace, settings.controllers),
         *user_roles(),
         _service(WEBHOOK_SERVICE, namespace, "webhook", 443),
         _service(METRICS_SERVICE, namespace, "http", HTTP_PORT),
-        _network_policy(namespace, api_server_cidrs),
         _budget(namespace),
-        _deployment(namespace, image, replicas, memory_limit, controllers),
     ]
+    if settings.network_policy.enabled and not settings.webhook.host_network:
+        found.append(_network_policy(namespace, settings))
+    if settings.priority_class in CRITICAL:
+        found.append(_quota(namespace, settings.priority_class))
+    if settings.metrics.service_monitor.enabled:
+        found.append(_service_monitor(namespace, settings.metrics.service_monitor))
+    found.append(deployment(settings, namespace))
+    return [labelled(each, settings.labels) for each in found]
 
 
-def _namespace(name: str) -> Json:
-    levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+def everything(namespace: str) -> list[Json]:
+    """All objects that there are with some settings."""
+    monitored = Metrics(service_monitor=ServiceMonitor(enabled=True))
+    return manifests(replace(Settings(), metrics=monitored), namespace=namespace)
+
+
+def pod_security_level(settings: Settings) -> str:
+    """The level of Pod Security that the pods meet."""
+    return "privileged" if settings.webhook.host_network else "restricted"
+
+
+def _namespace(name: str, settings: Settings) -> Json:
+    level = pod_security_level(settings)
+    levels = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn")}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -76,11 +87,11 @@ def _service(name: str, namespace: str, port_name: str, port: int) -> Json:
     }
 
 
-def _network_policy(namespace: str, api_server_cidrs: Sequence[str]) -> Json:
+def _network_policy(namespace: str, settings: Settings) -> Json:
     """Nothing but the two ports. Kubelets reach the pods of their node in any case."""
     webhook: Json = {"ports": [{"protocol": "TCP", "port": "webhook"}]}
-    if api_server_cidrs:
-        webhook["from"] = [{"ipBlock": {"cidr": cidr}} for cidr in api_server_cidrs]
+    if cidrs := settings.network_policy.api_server_cidrs:
+        webhook["from"] = [{"ipBlock": {"cidr": cidr}} for cidr in cidrs]
     pages = {
         "ports": [{"protocol": "TCP", "port": "http"}],
         "from": [{"namespaceSelector": {}}],
@@ -106,86 +117,41 @@ def _budget(namespace: str) -> Json:
     }
 
 
-def _deployment(
-    namespace: str, image: str, replicas: int, memory_limit: str, controllers: Sequence[str]
-) -> Json:
+def _quota(namespace: str, priority_class: str) -> Json:
+    """Clusters such as GKE's refuse critical pods outside kube-system, unless a quota of their
+    namespace speaks of their priority class."""
+    of_the_class = {
+        "scopeName": "PriorityClass",
+        "operator": "In",
+        "values": [priority_class],
+    }
     return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
         "metadata": _metadata(OPERATOR, namespace),
         "spec": {
-            "replicas": replicas,
+            "hard": {"pods": _MOST_PODS},
+            "scopeSelector": {"matchExpressions": [of_the_class]},
+        },
+    }
+
+
+def _service_monitor(namespace: str, settings: ServiceMonitor) -> Json:
+    metadata = _metadata(OPERATOR, namespace)
+    metadata["labels"] |= settings.labels
+    endpoint = {
+        "port": "http",
+        "path": "/metrics",
+        "interval": settings.interval,
+        # `namespace` is that of a budget, and must not become `exported_namespace`.
+        "honorLabels": True,
+    }
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": metadata,
+        "spec": {
             "selector": {"matchLabels": dict(LABELS)},
-            "strategy": {
-                "type": "RollingUpdate",
-                "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
-            },
-            "template": {
-                "metadata": {"labels": dict(LABELS)},
-                "spec": _pod(namespace, image, memory_limit, controllers),
-            },
+            "endpoints": [endpoint],
         },
     }
-
-
-def _pod(namespace: str, image: str, memory_limit: str, controllers: Sequence[str]) -> Json:
-    on_another_node = {
-        "weight": 100,
-        "podAffinityTerm": {
-            "topologyKey": "kubernetes.io/hostname",
-            "labelSelector": {"matchLabels": dict(LABELS)},
-        },
-    }
-    return {
-        "serviceAccountName": OPERATOR,
-        # Where there are budgets, no pod is evicted or deleted without Intact.
-        "priorityClassName": "system-cluster-critical",
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "affinity": {
-            "podAntiAffinity": {
-                "preferredDuringSchedulingIgnoredDuringExecution": [on_another_node]
-            }
-        },
-        "terminationGracePeriodSeconds": 45,
-        "containers": [_container(namespace, image, memory_limit, controllers)],
-    }
-
-
-def _container(namespace: str, image: str, memory_limit: str, controllers: Sequence[str]) -> Json:
-    return {
-        "name": OPERATOR,
-        "image": image,
-        "command": ["intact"],
-        "args": [
-            "run",
-            f"--http-bind=0.0.0.0:{HTTP_PORT}",
-            f"--webhook-bind=0.0.0.0:{WEBHOOK_PORT}",
-            f"--webhook-service={namespace}/{WEBHOOK_SERVICE}",
-            f"--controllers={','.join(controllers)}",
-            "--log-format=json",
-        ],
-        "ports": [
-            {"name": "http", "containerPort": HTTP_PORT},
-            {"name": "webhook", "containerPort": WEBHOOK_PORT},
-        ],
-        "livenessProbe": _probe("/healthz", periodSeconds=10, failureThreshold=6),
-        "readinessProbe": _probe("/readyz", periodSeconds=2),
-        # The API server may still send reviews here until it knows that the pod is terminating.
-        "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
-        "resources": {
-            "requests": {"cpu": "50m", "memory": "128Mi"},
-            "limits": {"memory": memory_limit},
-        },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "runAsNonRoot": True,
-            # For images that do not name their user.
-            "runAsUser": 65532,
-            "capabilities": {"drop": ["ALL"]},
-        },
-    }
-
-
-def _probe(path: str, **settings: int) -> Json:
-    return {"httpGet": {"path": path, "port": "http"}, **settings}

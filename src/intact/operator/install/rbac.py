@@ -9,7 +9,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from intact.operator.install.foreign import CONTROLLER_OF
-from intact.operator.names import DEFAULT_CONTROLLERS, LABELS, LEASE, OPERATOR
+from intact.operator.names import (
+    CONTROLLERS,
+    DEFAULT_CONTROLLERS,
+    LABELS,
+    LEASE,
+    NAMESPACE,
+    OPERATOR,
+)
 from intact.operator.webhook import certificates, configuration
 
 Json = dict[str, Any]
@@ -28,34 +35,28 @@ def access(namespace: str, controllers: Collection[str] = DEFAULT_CONTROLLERS) -
     """The account, its roles and their bindings, for the chosen controllers."""
     return [
         _object("v1", "ServiceAccount", OPERATOR, namespace),
-        _role("ClusterRole", OPERATOR, "", _cluster_rules(controllers)),
+        _role("ClusterRole", OPERATOR, "", cluster_rules(controllers)),
         {
             **_object(f"{RBAC}/v1", "ClusterRole", OWNERS_ROLE, ""),
             "aggregationRule": {
                 "clusterRoleSelectors": [{"matchLabels": {OWNERS_LABEL: "true"}}],
             },
         },
-        _role("Role", OPERATOR, namespace, _own_rules()),
-        _binding("ClusterRoleBinding", OPERATOR, OPERATOR, namespace),
-        _binding("ClusterRoleBinding", OWNERS_ROLE, OWNERS_ROLE, namespace),
+        _role("Role", OPERATOR, namespace, own_rules()),
+        _binding("ClusterRoleBinding", _of(OPERATOR, namespace), OPERATOR, namespace),
+        _binding("ClusterRoleBinding", _of(OWNERS_ROLE, namespace), OWNERS_ROLE, namespace),
         _binding("RoleBinding", OPERATOR, OPERATOR, namespace),
     ]
 
 
-def _cluster_rules(controllers: Collection[str]) -> list[Json]:
+def cluster_rules(controllers: Collection[str]) -> list[Json]:
     """What the chosen controllers need, each right once."""
-    rules = list(_COMMON)
-    if not {"pub", "pdb", "disruption"}.isdisjoint(controllers):
-        rules += _OF_BUDGETS
-    if "pub" in controllers:
-        rules += _OF_PUBS
-    if not {"pdb", "disruption"}.isdisjoint(controllers):
-        rules += _OF_PDBS
-    if not {"pub", "pdb"}.isdisjoint(controllers):
-        rules += _OF_GATES
-    if "rbg" in controllers:
-        rules += _OF_RBGS
-    return rules
+    return [
+        rule
+        for needed_by, rules in PARTS
+        if not needed_by.isdisjoint(controllers)
+        for rule in rules
+    ]
 
 
 def _rule(group: str, resources: list[str], verbs: list[str], names: Sequence[str] = ()) -> Json:
@@ -70,6 +71,8 @@ _COMMON = [
     _rule("", ["events"], ["create", "patch"]),
     # Whose definitions these are: another product may have kinds of the same names.
     _rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], list(CONTROLLER_OF)),
+    # Whether another installation works in this cluster.
+    _rule("coordination.k8s.io", ["leases"], ["list"], [LEASE]),
     # RBAC cannot restrict creation to a name: the object has none yet.
     _rule("admissionregistration.k8s.io", REGISTRATIONS, ["create"]),
     _rule("admissionregistration.k8s.io", REGISTRATIONS, [*READ, "update"], [configuration.NAME]),
@@ -88,6 +91,8 @@ _OF_BUDGETS = [
 _OF_PUBS = [
     _rule("policy.kruise.io", ["podunavailablebudgets"], READ),
     _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["update"]),
+    # Where Karpenter writes when a node must be empty.
+    _rule("karpenter.sh", ["nodeclaims"], ["get"]),
 ]
 _OF_PDBS = [
     _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
@@ -117,17 +122,58 @@ _OF_RBGS = [
     # Labels with the revision, which routers read on a pod, and with its batch.
     _rule("", ["pods"], ["patch"]),
     _rule("", ["pods/eviction"], ["create"]),
-    # The domains that pods of batches run in.
+]
+_OF_NODES = [
+    # When a node must be empty, and the domains that pods of batches run in.
     _rule("", ["nodes"], ["get"]),
 ]
+PARTS: list[tuple[frozenset[str], list[Json]]] = [
+    (frozenset(CONTROLLERS), _COMMON),
+    (frozenset(("pub", "pdb", "disruption")), _OF_BUDGETS),
+    (frozenset(("pub",)), _OF_PUBS),
+    (frozenset(("pdb", "disruption")), _OF_PDBS),
+    (frozenset(("pub", "pdb")), _OF_GATES),
+    (frozenset(("rbg",)), _OF_RBGS),
+    (frozenset(("pub", "rbg")), _OF_NODES),
+]
+"""Rights in the whole cluster, with the controllers that need them."""
 
 
-def _own_rules() -> list[Json]:
+def own_rules() -> list[Json]:
     return [
         _rule("coordination.k8s.io", ["leases"], ["create"]),
         _rule("coordination.k8s.io", ["leases"], [*READ, "update"], [LEASE]),
         _rule("", ["secrets"], ["create"]),
         _rule("", ["secrets"], ["get", "update", "delete"], [certificates.SECRET]),
+    ]
+
+
+UNINSTALL_RULES = [
+    _rule("", ["namespaces"], ["list", "patch"]),
+    _rule("", ["pods"], ["list", "patch"]),
+    _rule("policy", ["poddisruptionbudgets"], ["get", "list"]),
+    _rule("policy", ["poddisruptionbudgets/status"], ["patch"]),
+    _rule("policy.kruise.io", ["podunavailablebudgets"], ["get", "list"]),
+    _rule("policy.kruise.io", ["podunavailablebudgets/status"], ["patch"]),
+    _rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], list(CONTROLLER_OF)),
+    # Whether another installation works, which needs the roles and webhooks.
+    _rule("coordination.k8s.io", ["leases"], ["list"], [LEASE]),
+    _rule(
+        "admissionregistration.k8s.io",
+        REGISTRATIONS,
+        ["get", "patch", "delete"],
+        [configuration.NAME],
+    ),
+]
+"""What the hook of the chart may do in the whole cluster, while `helm uninstall` waits for it."""
+
+
+def uninstall_own_rules() -> list[Json]:
+    """What it may do in the namespace of Intact."""
+    return [
+        _rule("apps", ["deployments"], ["get", "delete"], [OPERATOR]),
+        _rule("coordination.k8s.io", ["leases"], ["get", "delete"], [LEASE]),
+        _rule("", ["secrets"], ["get", "delete"], [certificates.SECRET]),
     ]
 
 
@@ -140,6 +186,12 @@ def _object(api_version: str, kind: str, name: str, namespace: str) -> Json:
 
 def _role(kind: str, name: str, namespace: str, rules: list[Json]) -> Json:
     return {**_object(f"{RBAC}/v1", kind, name, namespace), "rules": rules}
+
+
+def _of(name: str, namespace: str) -> str:
+    """The name of a binding for all namespaces. Another installation has other bindings: it must
+    not take the rights of the first."""
+    return name if namespace == NAMESPACE else f"{name}-{namespace}"
 
 
 def _binding(kind: str, name: str, role: str, namespace: str) -> Json:

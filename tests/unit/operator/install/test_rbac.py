@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from intact.operator.install.rbac import OWNERS_LABEL, OWNERS_ROLE, access
-from intact.operator.names import LEASE
+from intact.operator.names import LEASE, NAMESPACE
 from intact.operator.webhook.certificates import SECRET
 from intact.operator.webhook.configuration import NAME
 
@@ -29,7 +29,7 @@ def test_every_role_is_bound_to_the_account() -> None:
     account = {"kind": "ServiceAccount", "name": "intact", "namespace": "home"}
     for (kind, name), one in OBJECTS.items():
         if kind in ("ClusterRole", "Role"):
-            binding = OBJECTS[f"{kind}Binding", name]
+            binding = OBJECTS[f"{kind}Binding", f"{name}-home" if kind == "ClusterRole" else name]
             assert binding["subjects"] == [account]
             assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == (kind, name)
             assert one["metadata"].get("namespace") == binding["metadata"].get("namespace")
@@ -128,3 +128,14 @@ def test_each_controller_writes_only_what_is_its_own(
     controllers: tuple[str, ...], written: set[tuple[str, str]]
 ) -> None:
     assert writes(access_roles(*controllers)) == _ALWAYS | written
+
+
+def test_another_installation_does_not_take_the_rights_of_the_first() -> None:
+    names = {
+        place: {one["metadata"]["name"] for one in access(place) if "Binding" in one["kind"]}
+        for place in (NAMESPACE, "second")
+    }
+    assert names[NAMESPACE] == {"intact", "intact-owners"}
+    assert names["second"] == {"intact", "intact-second", "intact-owners-second"}
+    of_all = [one for one in access("second") if one["kind"] == "ClusterRoleBinding"]
+    assert {one["roleRef"]["name"] for one in of_all} == {"intact", "intact-owners"}

@@ -12,6 +12,7 @@ from intact.kube.client import Client
 from intact.kube.resources import LEASES
 from intact.kube.transport import Request, Response, Stream
 from intact.operator.install.manifests import manifests
+from intact.operator.install.settings import Settings
 from intact.operator.webhook.authority import new_authority
 from intact.operator.webhook.configuration import (
     MUTATING,
@@ -81,7 +82,7 @@ async def installed(**pods: str) -> tuple[MemoryApi, Client]:
     """By its manifests, with these pods and their images; the leader is `intact-a`."""
     api = new_api()
     client = Client(api)
-    await create_all(client, manifests(namespace=HOME, image=IMAGE))
+    await create_all(client, manifests(Settings(image=IMAGE), namespace=HOME))
     await register(client)
     await hold_lease(client, "intact-a_1")
     for name, image in pods.items():

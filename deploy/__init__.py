@@ -1,0 +1,1 @@
+"""What is shipped besides the package: the chart."""

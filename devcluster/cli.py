@@ -1,18 +1,28 @@
-"""`python -m devcluster`: up, down, status, kubectl, build."""
+"""`python -m devcluster`: up, down, status, kubectl, build, pin."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from devcluster import keeper, pins
-from devcluster.build import ensure_binaries
+from devcluster import keeper, pinning, pins
+from devcluster.build import ensure_binaries, ensure_cluster
 from devcluster.components import COMPONENTS
 from devcluster.errors import DevclusterError, NotRunningError
 from devcluster.process import alive
+from devcluster.progress import to_stderr
+from devcluster.toolchain import find_go
+
+_TOOLSETS = {
+    "cluster": pins.CLUSTER,
+    "helm": pins.HELM,
+    "karpenter": pins.KARPENTER,
+    "prometheus": pins.PROMETHEUS,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,13 +53,23 @@ def _parser() -> argparse.ArgumentParser:
     down = command("down", _down, "end the cluster")
     status = command("status", _status, "show the components; fails if one does not run")
     kubectl = command("kubectl", _kubectl, "run kubectl against the cluster: kubectl -- ARGS")
-    command("build", _build, "only build the binaries")
+    build = command("build", _build, "only build the binaries")
+    build.add_argument("toolset", nargs="?", choices=_TOOLSETS, default="cluster")
+    pin = command("pin", _pin, "pin the modules of another Kubernetes, or of a newer patch of it")
+    pin.add_argument("minor", metavar="MINOR", help="the minor version, as 1.33")
     for each in (up, keep, down, status, kubectl):
         each.add_argument(
             *("--data-dir", "-d"),
             type=Path,
             default=pins.cache_directory() / "default",
             help="data directory of the cluster (default: %(default)s)",
+        )
+    for each in (up, keep, build):
+        each.add_argument(
+            "--version",
+            choices=pins.versions(),
+            help="minor version of the servers (default: that of the environment variable "
+            f"{pins.VERSION_VARIABLE}, else {pins.newest()})",
         )
     for each in (up, keep):
         each.add_argument(
@@ -87,19 +107,26 @@ def _flags(options: argparse.Namespace) -> dict[str, list[str]]:
 
 def _up(options: argparse.Namespace) -> int:
     directory = _directory(options)
+    version = pins.chosen_version(options.version)
     try:
         state = keeper.find(directory)
+        if options.version not in (None, state.version):
+            raise DevclusterError(
+                f"a cluster of Kubernetes {state.version} is running in {directory}: end it, or "
+                "use another data directory"
+            )
         print("devcluster: already running", file=sys.stderr)
     except NotRunningError:
         # Built here and not in the keeper, so that the user sees the progress.
-        ensure_binaries()
-        state = keeper.start(directory, options.nodes, _flags(options), options.without)
+        ensure_cluster(version)
+        state = keeper.start(directory, options.nodes, _flags(options), options.without, version)
     print(state.kubeconfig)
     return 0
 
 
 def _keep(options: argparse.Namespace) -> int:
-    keeper.keep(_directory(options), options.nodes, _flags(options), options.without)
+    flags = _flags(options)
+    keeper.keep(_directory(options), options.nodes, flags, options.without, options.version)
     return 0
 
 
@@ -119,6 +146,7 @@ def _status(options: argparse.Namespace) -> int:
         ended = ended or not running
         print(f"{component:<24} {pid:>8}  {'running' if running else 'ended'}")
     print(f"{'keeper':<24} {state.keeper:>8}  running")
+    print(f"version     {state.version}")
     print(f"server      {state.server}")
     print(f"etcd        {state.etcd}")
     print(f"kubeconfig  {state.kubeconfig}")
@@ -127,7 +155,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _kubectl(options: argparse.Namespace) -> int:
     state = keeper.find(_directory(options))
-    kubectl = ensure_binaries() / "kubectl"
+    kubectl = ensure_cluster(state.version)["kubectl"]
     arguments = options.arguments
     if arguments[:1] == ["--"]:
         arguments = arguments[1:]
@@ -136,6 +164,22 @@ def _kubectl(options: argparse.Namespace) -> int:
     os.execve(kubectl, ["kubectl", *arguments], environment)  # noqa: S606 - no shell is meant
 
 
-def _build(_: argparse.Namespace) -> int:
-    print(ensure_binaries())
+def _build(options: argparse.Namespace) -> int:
+    if options.toolset == "cluster":
+        for path in ensure_cluster(pins.chosen_version(options.version)).values():
+            print(path)
+    else:
+        print(ensure_binaries(toolset=_TOOLSETS[options.toolset]))
+    return 0
+
+
+def _pin(options: argparse.Namespace) -> int:
+    if not re.fullmatch(r"1\.\d+", options.minor):
+        raise DevclusterError(f"MINOR is a minor version as 1.33, not {options.minor!r}")
+    if options.minor == pins.newest():
+        raise DevclusterError(
+            f"{options.minor} is the version of modules/kubernetes, whose go.mod also pins the "
+            "tools: change that one by hand"
+        )
+    print(pinning.pin(options.minor, find_go(pins.CLUSTER, to_stderr), to_stderr))
     return 0

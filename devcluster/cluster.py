@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from devcluster import nodes, process
+from devcluster import nodes, pins, process
 from devcluster.api import Api
-from devcluster.build import ensure_binaries
+from devcluster.build import ensure_cluster
 from devcluster.components import (
     APISERVER,
     COMPONENTS,
@@ -43,8 +43,10 @@ class Cluster:
     """etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
 
     `flags` are extra flags by component; `without` names components that are not started.
-    Nodes are created only if kwok runs. A given `data_dir` is kept; a temporary one is removed at
-    the end, unless the block raised or `keep` was set.
+    Nodes are created only if kwok runs. `version` is the minor version of the servers, as `1.33`;
+    without it the environment variable DEVCLUSTER_VERSION says it, else it is the newest.
+    A given `data_dir` is kept; a temporary one is removed at the end, unless the block raised or
+    `keep` was set.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class Cluster:
         data_dir: Path | str | None = None,
         without: Iterable[str] = (),
         report: Report = to_stderr,
+        version: str | None = None,
     ) -> None:
+        self.version = pins.chosen_version(version)
         self.nodes = nodes
         self.flags = {component: list(values) for component, values in (flags or {}).items()}
         self.without = frozenset(without)
@@ -73,7 +77,7 @@ class Cluster:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._data: DataDirectory | None = None
         self._layout: Layout | None = None
-        self._binaries: Path | None = None
+        self._binaries: dict[str, Path] = {}
 
     @property
     def data_dir(self) -> Path:
@@ -91,7 +95,7 @@ class Cluster:
 
     @property
     def kubectl(self) -> Path:
-        return (self._binaries or ensure_binaries(self._report)) / "kubectl"
+        return (self._binaries or ensure_cluster(self.version, self._report))["kubectl"]
 
     @property
     def server(self) -> str:
@@ -118,7 +122,7 @@ class Cluster:
 
     def open(self) -> None:
         """Start everything and wait until it is ready."""
-        self._binaries = ensure_binaries(self._report)
+        self._binaries = ensure_cluster(self.version, self._report)
         directory = self._wanted_directory
         if directory is None:
             directory = Path(tempfile.mkdtemp(prefix="devcluster-"))
@@ -126,7 +130,7 @@ class Cluster:
         data.claim()
         self._data = data
         try:
-            self._layout = lay_out(directory, self._ports)
+            self._layout = lay_out(self.version, directory, self._ports)
             # Not all at once: the others exit if these two do not answer yet.
             for component in (ETCD, APISERVER):
                 self.start(component)
@@ -166,10 +170,12 @@ class Cluster:
         running = self._processes.get(component)
         if running is not None and running.poll() is None:
             raise DevclusterError(f"{component} is running already (pid {running.pid})")
-        if self._data is None or self._binaries is None:
+        if self._data is None:
             raise DevclusterError("the cluster has not been started")
         self._processes[component] = process.spawn(
-            command(component, self._binaries, self.layout, self.flags.get(component, [])),
+            command(
+                component, self._binaries[component], self.layout, self.flags.get(component, [])
+            ),
             log=self.log(component),
             # A home of its own: kwok and others read configuration from the home directory.
             env={"HOME": str(self.data_dir), "PATH": os.defpath},

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from devcluster.certificates import Authority, KeyPair
 from devcluster.kubeconfig import write_kubeconfig
+from devcluster.pins import as_numbers
 from devcluster.ports import LOOPBACK, Ports
+from devcluster.stage_files import stage_files
 
 # In the order in which they start.
 ETCD = "etcd"
@@ -19,7 +21,6 @@ COMPONENTS = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
 
 KWOK_USER = "devcluster-kwok"
 MANAGED_NODE = ("kwok.x-k8s.io/node", "fake")
-STAGES = Path(__file__).parent / "stages"
 _CLIENT_RATE = ("--kube-api-qps=5000", "--kube-api-burst=10000")
 
 
@@ -27,6 +28,7 @@ _CLIENT_RATE = ("--kube-api-qps=5000", "--kube-api-burst=10000")
 class Layout:
     """The files of one cluster, and the ports of its components."""
 
+    version: str
     directory: Path
     ports: dict[str, int]
     peer_port: int
@@ -58,14 +60,19 @@ class Layout:
         """The URL that answers 200 if the component is healthy; for etcd see `Etcd.healthy`."""
         if component == KWOK:
             return f"http://{LOOPBACK}:{self.ports[KWOK]}/healthz"
-        path = "/readyz" if component in (APISERVER, SCHEDULER) else "/healthz"
+        path = "/readyz" if component in self._with_readyz() else "/healthz"
         return f"https://{LOOPBACK}:{self.ports[component]}{path}"
 
+    def _with_readyz(self) -> tuple[str, ...]:
+        since_1_31 = as_numbers(self.version) >= (1, 31)
+        return (APISERVER, SCHEDULER) if since_1_31 else (APISERVER,)
 
-def lay_out(directory: Path, ports: Ports) -> Layout:
+
+def lay_out(version: str, directory: Path, ports: Ports) -> Layout:
     """Reserve ports and write certificates and kubeconfigs into `directory`."""
     authority = Authority(directory / "pki")
     layout = Layout(
+        version=version,
         directory=directory,
         ports={component: ports.reserve() for component in COMPONENTS},
         peer_port=ports.reserve(),
@@ -90,7 +97,7 @@ def lay_out(directory: Path, ports: Ports) -> Layout:
     return layout
 
 
-def command(component: str, binaries: Path, layout: Layout, extra: list[str]) -> list[str]:
+def command(component: str, binary: Path, layout: Layout, extra: list[str]) -> list[str]:
     """Extra flags come last, so that they override ours."""
     flags = {
         ETCD: _etcd,
@@ -99,7 +106,7 @@ def command(component: str, binaries: Path, layout: Layout, extra: list[str]) ->
         SCHEDULER: _scheduler,
         KWOK: _kwok,
     }[component](layout)
-    return [str(binaries / component), *flags, *extra]
+    return [str(binary), *flags, *extra]
 
 
 def _etcd(layout: Layout) -> list[str]:
@@ -180,7 +187,7 @@ def _kwok(layout: Layout) -> list[str]:
     return [
         f"--kubeconfig={layout.kubeconfig_of(KWOK)}",
         f"--server-address={LOOPBACK}:{layout.ports[KWOK]}",
-        *(f"--config={file}" for file in sorted(STAGES.glob("*.yaml"))),
+        *(f"--config={file}" for file in stage_files(layout.version, layout.directory / "stages")),
         f"--manage-nodes-with-annotation-selector={key}={value}",
         # Without a lease, nodes become NotReady after a minute.
         "--node-lease-duration-seconds=40",

@@ -11,7 +11,7 @@ from devcluster.locks import FileLock
 LOCK = "devcluster.lock"
 STATE = "state.json"
 # What an earlier cluster left, except for the lock and the log of its keeper.
-OURS = ("etcd", "pki", "logs", "kubeconfig", STATE, ".kube", ".kwok")
+OURS = ("etcd", "pki", "logs", "stages", "kubeconfig", STATE, ".kube", ".kwok")
 
 
 class DataDirectory:

@@ -28,6 +28,7 @@ class State:
     """What the keeper writes to a file once its cluster is ready."""
 
     keeper: int
+    version: str
     components: dict[str, int]
     server: str
     etcd: str
@@ -35,15 +36,20 @@ class State:
 
 
 def keep(
-    directory: Path, nodes: int, flags: Mapping[str, Sequence[str]], without: Sequence[str]
+    directory: Path,
+    nodes: int,
+    flags: Mapping[str, Sequence[str]],
+    without: Sequence[str],
+    version: str | None = None,
 ) -> None:
     """Run a cluster until a signal ends it. This is the keeper's side."""
     # Signals are handled and not blocked: the components would inherit a block.
     for each in _ENDING:
         signal.signal(each, _end)
-    with Cluster(nodes, flags, directory, without) as cluster:
+    with Cluster(nodes, flags, directory, without, version=version) as cluster:
         state = State(
             keeper=os.getpid(),
+            version=cluster.version,
             components=cluster.pids(),
             server=cluster.server,
             etcd=cluster.etcd,
@@ -68,11 +74,19 @@ def _end(_number: int, _frame: object) -> None:
 
 
 def start(
-    directory: Path, nodes: int, flags: Mapping[str, Sequence[str]], without: Sequence[str]
+    directory: Path,
+    nodes: int,
+    flags: Mapping[str, Sequence[str]],
+    without: Sequence[str],
+    version: str,
 ) -> State:
     """Start a keeper and wait until its cluster is ready."""
     command = [sys.executable, "-m", "devcluster", "keep", f"--data-dir={directory}"]
-    command += [f"--nodes={nodes}", *(f"--without={each}" for each in without)]
+    command += [
+        f"--version={version}",
+        f"--nodes={nodes}",
+        *(f"--without={each}" for each in without),
+    ]
     for component, values in flags.items():
         command += [f"--{component.removeprefix('kube-')}-flag={value}" for value in values]
     package_home = str(Path(__file__).parent.parent)

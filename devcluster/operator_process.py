@@ -20,8 +20,15 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class OperatorProcess:
     """Ends with the block, and with the process that started it, however that ends."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *options: str) -> None:
+    def __init__(
+        self, kubeconfig: Path, log: Path, *options: str, source: Path | None = None
+    ) -> None:
+        """`source` holds the package of another version of Intact."""
         self._log = log
+        # The API server is on loopback, where no proxy leads.
+        environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+        if source is not None:
+            environment["PYTHONPATH"] = str(source)
         self.process = process.spawn(
             [
                 Path(sys.executable).with_name("intact"),
@@ -31,8 +38,7 @@ class OperatorProcess:
                 *options,
             ],
             log,
-            # The API server is on loopback, where no proxy leads.
-            {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")},
+            environment,
         )
 
     def __enter__(self) -> Self:

@@ -1,4 +1,9 @@
-"""Fixtures: one cluster for the whole test run, and a namespace for each test that asks for it."""
+"""Fixtures: one cluster for the whole test run, and a namespace for each test that asks for it.
+
+With the environment variable DEVCLUSTER_VERSION=1.33 all clusters run the servers of that version.
+Tests of what only some versions have say so:
+`@pytest.mark.kubernetes_version("since", "1.33", "why")`, or "before".
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,33 @@ from typing import Any
 
 import pytest
 
+from devcluster import pins
 from devcluster.cluster import Cluster
 from devcluster.errors import ApiError
 from devcluster.waiting import wait_for
+
+_MARKER = "kubernetes_version"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        f"{_MARKER}(bound, version, why): runs only on Kubernetes 'since' or 'before' this version",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    running = pins.chosen_version()
+    for marker in item.iter_markers(_MARKER):
+        bound, version, why = marker.args
+        is_since = pins.as_numbers(running) >= pins.as_numbers(version)
+        if is_since != {"since": True, "before": False}[bound]:
+            pytest.skip(f"Kubernetes {running}: {why}")
+
+
+def pytest_report_header() -> str:
+    return f"kubernetes: {pins.chosen_version()}"
 
 
 @pytest.fixture(scope="session")

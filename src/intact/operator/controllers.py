@@ -12,11 +12,13 @@ from typing import Any, Protocol
 
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
+from intact.model.meta import LabelSelector
 from intact.operator.pdb import controller as pdb
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
 from intact.operator.pub.gate import Observe, ignore
 from intact.operator.rbg.controller import RbgController
+from intact.operator.watch.selection import EVERYWHERE
 from intact.operator.watch.shared import Watches
 from intact.operator.webhook.configuration import (
     DOOR_PATH,
@@ -48,7 +50,8 @@ class Controller(Protocol):
 
 class Controllers:
     """`groups` says whether reviews are answered: PodDisruptionBudgets in groups are enforced by a
-    webhook, or not at all."""
+    webhook, or not at all. `selected` are the namespaces in which PodUnavailableBudgets hold
+    pods."""
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class Controllers:
         now: Callable[[], datetime],
         leads: Callable[[], bool],
         groups: bool = True,
+        selected: LabelSelector = EVERYWHERE,
         observe_pub: Observe = ignore,
         observe_pdb: pdb.Observe = pdb.ignore,
         rng: random.Random | None = None,
@@ -78,6 +82,7 @@ class Controllers:
                 now=now,
                 leads=leads,
                 observe=observe_pub,
+                selected=selected,
                 rng=rng,
                 watches=self._watches,
             )

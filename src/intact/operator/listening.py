@@ -8,6 +8,10 @@ each other, and never a proven one. A silent connection costs a file descriptor 
 begins with its first byte.
 
 There is no limit for each source: API servers behind a proxy share an address.
+
+A client that finds its connection closed just as it sends a request cannot know whether the request
+was read: the API server then fails the review. So at its end the port takes no new connections,
+closes each one after its next answer, and the idle ones once no request has come for a while.
 """
 
 import asyncio
@@ -19,7 +23,7 @@ import socket
 import ssl
 from asyncio import sslproto
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -37,6 +41,9 @@ _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _SAID_EVERY = 60.0
 _SHUTDOWN = 2.0
 """Seconds for the end of TLS."""
+_QUIET = 1.0
+_LEAVE = 10.0
+"""Seconds without a request after which idle connections are closed at the end, and at most."""
 _OTHER_FILES = 128
 """File descriptors beside each port, for everything but its connections."""
 _TLS_BUFFER = 64 * 2**10
@@ -119,6 +126,11 @@ class Connection(asyncio.Protocol):
             self._inner.connection_lost(exc)
         self._port.forget(self)
 
+    @property
+    def is_last_request(self) -> bool:
+        """Whether the connection ends with the answer."""
+        return self._port.is_leaving
+
     @contextmanager
     def proven(self) -> Iterator[None]:
         """While a request that only the API server can send is answered."""
@@ -165,11 +177,14 @@ class Port:
         self._unproven: dict[Connection, None] = {}
         self._proven: dict[Connection, None] = {}
         self._said = float("-inf")
+        self.is_leaving = False
+        self._used = float("-inf")
 
     def __len__(self) -> int:
         return len(self._silent) + len(self._unproven) + len(self._proven)
 
     def prove(self, connection: Connection) -> None:
+        self._used = asyncio.get_running_loop().time()
         if connection not in self._unproven:
             return
         del self._unproven[connection]
@@ -196,7 +211,7 @@ class Port:
 
     @asynccontextmanager
     async def open(self, sockets: list[socket.socket]) -> AsyncGenerator[None, None]:
-        """Take connections while the block runs. Those that are established then stay."""
+        """Take connections while the block runs, and let those go that are established then."""
         tasks = [asyncio.create_task(self._accept(each)) for each in sockets]
         try:
             yield
@@ -207,6 +222,16 @@ class Port:
             await asyncio.gather(*tasks, *starting, return_exceptions=True)
             for each in sockets:
                 each.close()
+            await self._leave()
+
+    async def _leave(self) -> None:
+        """Return once no connection is proven, or they are idle."""
+        self.is_leaving = True
+        clock = asyncio.get_running_loop().time
+        end = clock() + _LEAVE
+        self._used = clock()
+        while self._proven and clock() < min(end, self._used + _QUIET):
+            await asyncio.sleep(_POLL)
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -355,6 +380,17 @@ _PROTOCOL_LOG = logging.getLogger(f"{__name__}.protocol")
 _PROTOCOL_LOG.addFilter(_Seldom())
 
 
+@web.middleware
+async def _end_with_answer(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """The client learns from the answer that the connection ends, if the port is closed by then."""
+    answer = await handler(request)
+    if connection_of(request).is_last_request:
+        answer.force_close()
+    return answer
+
+
 @asynccontextmanager
 async def listening(
     app: web.Application,
@@ -369,6 +405,7 @@ async def listening(
 ) -> AsyncGenerator[tuple[Port, list[str]], None]:
     """Serve while the block runs; requests that are running at its end get `finish` seconds. Yields
     the port and its addresses. Bodies are never inflated."""
+    app.middlewares.append(_end_with_answer)
     runner = web.AppRunner(
         app,
         access_log=None,

@@ -52,6 +52,7 @@ def _update_can_disrupt(request: Json) -> bool:
         any(one.get("image") != was.get("image") for one, was in _containers(request))
         or any(mark not in _labels(old) for mark in marks)
         or (deadline is not None and (before is None or deadline < before))
+        or _resize_restarts(request)
     )
 
 

@@ -342,6 +342,14 @@ class TestInCluster:
             source="the pod's service account",
         )
 
+    def test_a_user_without_a_home_is_asked_for_no_kubeconfig_there(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("HOME")
+        monkeypatch.setattr(os, "getuid", lambda: 2**31 - 5)
+        with pytest.raises(ConfigError, match="not inside a cluster"):
+            load()
+
     def test_a_server_with_an_ipv6_address(
         self, account: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -94,6 +94,8 @@ KEP = {"disruptionsAllowedReplicas": 0}
             review(changed(activeDeadlineSeconds=5), changed(activeDeadlineSeconds=4)),
             False,
         ),
+        (cel.DISRUPTIVE_UPDATE, review(DROP, BEFORE), True),
+        (cel.DISRUPTIVE_UPDATE, review(STAY, BEFORE), False),
         (cel.RESTARTING_RESIZE, review(DROP, BEFORE), True),
         (cel.RESTARTING_RESIZE, review(DROP, DROP), False),
         (cel.RESTARTING_RESIZE, review(STAY, BEFORE), False),

@@ -16,6 +16,7 @@ from intact.kube.queue import Queue, work
 from intact.kube.reflector import Reflector
 from intact.kube.resources import PUBS
 from intact.kube.store import Key, Store
+from intact.model.meta import LabelSelector
 from intact.model.places import Namespace
 from intact.model.pub import PodUnavailableBudget
 from intact.operator.pub.commits import Commits
@@ -25,10 +26,12 @@ from intact.operator.pub.gate import Gate, Observe, ignore
 from intact.operator.pub.gated_namespaces import GatedNamespaces
 from intact.operator.pub.index import PubIndex, ignore_dirty
 from intact.operator.pub.native_budgets import NativeBudgets
+from intact.operator.pub.node_deadlines import NodeDeadlines
 from intact.operator.pub.pin import Pin
 from intact.operator.pub.recount import Recounter
 from intact.operator.pub.targets import Targets
 from intact.operator.pub.validation import PubValidation
+from intact.operator.watch.selection import EVERYWHERE, Selection
 from intact.operator.watch.shared import Watches
 from intact.operator.webhook.denials import Denials
 
@@ -44,10 +47,11 @@ class PubController:
         now: Callable[[], datetime],
         leads: Callable[[], bool],
         observe: Observe = ignore,
+        selected: LabelSelector = EVERYWHERE,
         rng: random.Random | None = None,
         watches: Watches | None = None,
     ) -> None:
-        """The caller runs the watches that it gives."""
+        """The caller runs the watches that it gives. Pods are held in `selected` namespaces."""
         self._rng = rng or random.Random()
         self._leading = False
         self._runs_watches = watches is None
@@ -57,6 +61,7 @@ class PubController:
         self.budgets: Reflector[PodUnavailableBudget] = Reflector(
             client, PUBS, Store({"namespace": lambda pub: [pub.metadata.namespace]}), rng=self._rng
         )
+        self._selection = Selection(selected, self.namespaces.store)
         self.index = PubIndex(self.pods.store, self.budgets.store, self.workloads)
         self.events = EventRecorder(client, "intact", identity, now=now)
         self.denials = Denials(self.events)
@@ -72,11 +77,14 @@ class PubController:
             self.namespaces.store,
             self.commits,
             self.denials,
+            NodeDeadlines(client, self.events),
             observe,
         )
         targets = Targets(client, self.workloads)
         largest = self.index.largest_group
-        self.validation = PubValidation(client, self.budgets.store, targets, largest)
+        self.validation = PubValidation(
+            client, self.budgets.store, targets, largest, self._selection.has
+        )
         self.recounts: Queue[Key] = Queue("pub", rng=self._rng)
         self.gatings: Queue[str] = Queue("gating", rng=self._rng)
         self.gating = GatedNamespaces(
@@ -85,6 +93,7 @@ class PubController:
             self.namespaces.store,
             self.gatings,
             self._recount_soon,
+            self._selection.selects,
         )
         self.recounter = Recounter(
             client,
@@ -97,6 +106,7 @@ class PubController:
             now=now,
             leads=leads,
             is_gated=self.gating.is_gated,
+            is_selected=self._selection.has,
             is_doubtful=self._watches.is_doubtful,
             queue=self.recounts,
         )
@@ -155,3 +165,6 @@ class PubController:
             return
         if old is None or old.metadata.labels != new.metadata.labels:
             self.gatings.add(new.metadata.name)
+        if old is not None and self._selection.selects(old) != self._selection.selects(new):
+            for key in self.index.budgets_in(new.metadata.name):
+                self._recount_soon(key)

@@ -1,9 +1,9 @@
 """Which namespaces are gated.
 
 The webhook registrations reach only namespaces with the label `intact.dev/gated`. The leader sets
-the label on namespaces with a budget and removes it from all others. Then it sends a dry run of an
-eviction with a UID that no pod has: if the gate answers, and not the API server itself, the gate
-holds the pods of the namespace.
+the label on selected namespaces with a budget and removes it from all others. Then it sends a dry
+run of an eviction with a UID that no pod has: if the gate answers, and not the API server itself,
+the gate holds the pods of the namespace.
 """
 
 import logging
@@ -36,7 +36,10 @@ class GatedNamespaces:
         namespaces: Store[Namespace],
         queue: Queue[str],
         mark: Callable[[Key], None],
+        selects: Callable[[Namespace], bool] = lambda _: True,
     ) -> None:
+        """`selects` says whether budgets hold pods in a namespace at all."""
+        self._selects = selects
         self._client = client
         self._index = index
         self._namespaces = namespaces
@@ -52,7 +55,7 @@ class GatedNamespaces:
         if known is None or is_terminating(known):
             self._gated.discard(namespace)
             return
-        wanted = self._index.has_budgets(namespace)
+        wanted = self._index.has_budgets(namespace) and self._selects(known)
         if (known.metadata.labels.get(GATED_LABEL) == "true") != wanted:
             await self._label(namespace, wanted)
         if not wanted:

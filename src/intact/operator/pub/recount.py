@@ -87,6 +87,7 @@ class Recounter:
         now: Callable[[], datetime],
         leads: Callable[[], bool],
         is_gated: Callable[[str], bool],
+        is_selected: Callable[[str], bool] = lambda _: True,
         is_doubtful: Callable[[], bool],
         queue: Queue[Key],
     ) -> None:
@@ -105,6 +106,7 @@ class Recounter:
         self._now = now
         self._leads = leads
         self._is_gated = is_gated
+        self._is_selected = is_selected
         self._is_doubtful = is_doubtful
         self._queue = queue
         self._writes = asyncio.Semaphore(_WRITES)
@@ -188,7 +190,7 @@ class Recounter:
         if entry.counts.pods:
             absence = None  # they have come meanwhile
         wanted = self._conditions(entry, counted, expectation.problem, absence)
-        if not self._is_gated(namespace):
+        if self._is_selected(namespace) and not self._is_gated(namespace):
             # A user who waits for this generation waits for the gate to hold pods, too.
             status = msgspec.structs.replace(
                 status, observed_generation=budget.status.observed_generation
@@ -256,6 +258,8 @@ class Recounter:
     def _conditions(
         self, entry: PubEntry, counted: Recount, problem: str, absence: Absence | None
     ) -> list[Condition]:
+        if not self._is_selected(entry.key[0]):
+            return [conditions.not_selected()]
         gated, budget = self._is_gated(entry.key[0]), entry.budget
         if unreadable := problem_of(budget):
             return [conditions.unreadable(unreadable)]

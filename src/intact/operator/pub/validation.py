@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from intact.budget.pub.conditions import unreachable
+from intact.budget.pub.conditions import HOLDS_NOTHING_HERE, unreachable
 from intact.budget.pub.validation import validate
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
@@ -33,13 +33,15 @@ class PubValidation:
         budgets: Store[PodUnavailableBudget],
         targets: Targets,
         largest_group: Callable[[PodUnavailableBudget, str], int],
+        is_selected: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """The store has an index `namespace`. `largest_group` returns how many pods the largest
-        group of a budget of a namespace has."""
+        group of a budget of a namespace has; `is_selected`, whether budgets hold pods there."""
         self._client = client
         self._budgets = budgets
         self._targets = targets
         self._largest_group = largest_group
+        self._is_selected = is_selected
 
     async def review(self, raw: msgspec.Raw) -> AdmissionResponse:
         """Answer one AdmissionReview."""
@@ -59,6 +61,8 @@ class PubValidation:
             found = Finding(reference, Decision.DENIED, Reason.INVALID)
             return annotated(invalid(PUBS, request.name, verdict.errors), [found])
         warnings = verdict.warnings + self._unreachable(budget, request.namespace)
+        if not self._is_selected(request.namespace):
+            warnings = [HOLDS_NOTHING_HERE, *warnings]
         if old is None and budget.spec.target_ref is not None:
             warnings = warnings + await self._targets.warnings(budget.spec.target_ref)
         return AdmissionResponse(allowed=True, warnings=warnings)

@@ -6,9 +6,11 @@ a StatefulSet, and its manifests have it: so it is refused under the first name 
 
 from collections.abc import Iterator
 
-from intact.model.amounts import IntOrPercent
+from intact.model.amounts import IntOrPercent, check_amount
 from intact.model.field_error import FieldError
 from intact.model.rbg import DEPLOYMENT, STATEFUL_SET, Role, RoleRollingUpdate
+
+GRAMMAR = "must be a number from 0 on, or a percentage from 0% to 100%"
 
 
 def strategy_field(role: Role) -> str:
@@ -33,6 +35,14 @@ def strategy_errors(role: Role, path: str) -> Iterator[FieldError]:
         yield FieldError(f"{path}.rolloutStrategy", None, message)
     rolling = rolling_of(role)
     at = f"{path}.{strategy_field(role)}.rollingUpdate"
+    amounts = {
+        "maxUnavailable": rolling.max_unavailable,
+        "maxSurge": rolling.max_surge,
+        "partition": rolling.partition,
+    }
+    for name, amount in amounts.items():
+        if amount is not None and check_amount(amount):
+            yield FieldError(f"{at}.{name}", amount, GRAMMAR)
     ours = role.update_strategy is not None
     if ours and rolling.max_surge is not None and role.kind == STATEFUL_SET:
         message = "a StatefulSet cannot run more pods than replicas"

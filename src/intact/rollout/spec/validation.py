@@ -1,8 +1,10 @@
 """Whether a RoleBasedGroup may be stored, and whether Intact can work on it, by its own spec.
 
-The CRD checks single fields, and this module checks them again for commands that ask no API server;
-the rules across fields are only here. An update is not refused for an error that was there before:
-an invalid RoleBasedGroup that got in must stay editable.
+The CRD checks single fields, and this module checks them again for commands that ask no API server.
+Amounts, and the rules across fields, are checked only here: before Kubernetes 1.34 the API server
+takes an amount to be as long as a whole request, and refuses a CRD with rules on it. An update is
+not refused for an error that was there before: an invalid RoleBasedGroup that got in must stay
+editable.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,6 +2,7 @@
 
 import pytest
 
+from intact.budget.selector_text import parse_selector
 from intact.operator.webhook.configuration import GATED_LABEL
 from intact.sandbox import Moment
 from tests.support.objects import NAMESPACES, PDBS
@@ -52,6 +53,23 @@ async def test_a_label_where_there_is_no_budget_goes() -> None:
         await scene.client.patch(NAMESPACES, {"metadata": {"labels": {GATED_LABEL: "true"}}}, NS)
         await scene.settle()
         assert label(scene) is None
+
+
+@simulated
+async def test_a_budget_of_a_namespace_that_is_not_selected_says_that_it_holds_nothing() -> None:
+    async with running(selected=parse_selector("env=prod")) as scene:
+        await scene.pods("p0", "p1", labels=A)
+        await scene.budget()
+        await scene.settle(20)
+        assert label(scene) is None
+        [working] = scene.stored().status.conditions
+        assert (working.status, working.reason) == ("False", "NotSelected")
+        assert scene.status().observed_generation == 1
+        for value, reason, gated in (("prod", "Gated", "true"), ("test", "NotSelected", None)):
+            await scene.client.patch(NAMESPACES, {"metadata": {"labels": {"env": value}}}, NS)
+            await scene.settle(20)
+            assert label(scene) == gated
+            assert scene.stored().status.conditions[0].reason == reason
 
 
 @pytest.mark.parametrize("probe_exists", [False, True])

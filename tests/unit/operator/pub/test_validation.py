@@ -2,6 +2,7 @@
 
 import msgspec
 
+from intact.budget.pub.conditions import HOLDS_NOTHING_HERE
 from intact.kube.client import Client
 from intact.kube.resources import PUBS
 from intact.kube.store import Store
@@ -17,7 +18,12 @@ from tests.unit.kube.simulated import simulated
 
 
 async def admit(
-    new: Json, *, old: Json | None = None, others: tuple[Json, ...] = (), largest_group: int = 0
+    new: Json,
+    *,
+    old: Json | None = None,
+    others: tuple[Json, ...] = (),
+    largest_group: int = 0,
+    selected: bool = True,
 ) -> AdmissionResponse:
     """The answer, while the namespace has these budgets already, and groups of at most so many
     pods."""
@@ -40,7 +46,11 @@ async def admit(
         await client.create(PUBS, other | {"metadata": {"name": name}}, namespace)
     watches = Workloads(client, Store())
     validation = PubValidation(
-        client, store, Targets(client, watches), lambda _budget, _namespace: largest_group
+        client,
+        store,
+        Targets(client, watches),
+        lambda _budget, _namespace: largest_group,
+        lambda _namespace: selected,
     )
     return await validation.review(msgspec.Raw(msgspec.json.encode(request)))
 
@@ -51,6 +61,13 @@ KIND = Kind(PUBS.group, PUBS.version, PUBS.plural, PUBS.kind, status=True)
 @simulated
 async def test_a_good_budget_is_allowed() -> None:
     assert await admit(budget(amount(1))) == AdmissionResponse(allowed=True)
+
+
+@simulated
+async def test_a_budget_that_will_hold_nothing_is_warned_of() -> None:
+    answer = await admit(budget(amount(1)), selected=False)
+    assert answer.allowed
+    assert answer.warnings == [HOLDS_NOTHING_HERE]
 
 
 @simulated

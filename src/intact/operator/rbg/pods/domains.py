@@ -4,21 +4,8 @@ from collections.abc import Iterable
 
 from intact.kube.client import Client
 from intact.kube.errors import NotFound
-from intact.kube.resources import Resource
-from intact.model.base import View
-from intact.model.meta import ObjectMeta
-
-
-class NodeSpec(View):
-    unschedulable: bool = False
-
-
-class Node(View):
-    metadata: ObjectMeta
-    spec: NodeSpec = NodeSpec()
-
-
-NODES = Resource(Node, "", "v1", "nodes", "Node", namespaced=False)
+from intact.kube.resources import NODES
+from intact.model.places import Node
 
 
 class Domains:

@@ -1,7 +1,8 @@
 """The topology domains of nodes."""
 
 from intact.model.meta import ObjectMeta
-from intact.operator.rbg.pods.domains import Domains, Node, NodeSpec, read_domains
+from intact.model.places import Node, NodeSpec
+from intact.operator.rbg.pods.domains import Domains, read_domains
 from tests.support.objects import NODES
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.rbg.scene import grouping

@@ -8,14 +8,25 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.support import resizes
+
+_NEEDS = {
+    "cluster": "kubernetes",
+    "installation": "installation",
+    "karpenter": "karpenter",
+    "prometheus": "prometheus",
+}
+"""The marker of each directory of tests that need more than Python."""
 pytest_plugins = ["devcluster.pytest_plugin"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of tests/cluster need a Kubernetes; those of tests/contract say it themselves."""
+    """Tests of these directories need what `make` builds for them; those of tests/contract say it
+    themselves."""
     for item in items:
-        if "cluster" in item.path.relative_to(item.config.rootpath).parts:
-            item.add_marker(pytest.mark.kubernetes)
+        room = item.path.relative_to(item.config.rootpath).parts[1]
+        if room in _NEEDS:
+            item.add_marker(getattr(pytest.mark, _NEEDS[room]))
 
 
 # How long an example takes says something about the machine, nothing about the code.
@@ -27,7 +38,8 @@ settings.load_profile("untimed")
 def cluster_options() -> dict[str, Any]:
     # Without a watch cache, watches of ConfigMaps come straight from etcd and end when etcd is
     # compacted. Nothing else makes a watch expire without a wait of minutes.
-    return {"flags": {"kube-apiserver": ["--watch-cache-sizes=configmaps#0"]}}
+    flags = ["--watch-cache-sizes=configmaps#0", *resizes.APISERVER_FLAGS]
+    return {"flags": {"kube-apiserver": flags}}
 
 
 @pytest.fixture(autouse=True)

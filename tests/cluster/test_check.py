@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from devcluster import pins
 from devcluster.cluster import Cluster
 from intact.cli.main import main
 from intact.kube.client import Client
@@ -42,6 +43,7 @@ RAW = untyped(
     namespaced=False,
 )
 LWS = "leaderworkerset.sigs.k8s.io"
+SERVER = pins.patch_of(pins.chosen_version())
 OUTSIDE = "there is no Deployment: Intact runs outside of the cluster"
 
 
@@ -70,7 +72,7 @@ def installation(text: str, ns: NamespaceUnderTest) -> dict[str, str]:
 
 
 HEALTHY = {
-    "server version": "OK v1.36.3",
+    "server version": f"OK {SERVER}",
     "definitions": (
         "OK podunavailablebudgets v1alpha1, v1beta1, rolebasedgroups v1alpha1, "
         "rolebasedgroupscalingadapters v1alpha1"
@@ -270,7 +272,7 @@ async def test_without_intact(ns: NamespaceUnderTest, intact_cluster: ClusterWit
     )
     result = await run(ns.cluster, "-n", ns.name)
     assert golden(result.output, ns) == [
-        "OK    server version  v1.36.3",
+        f"OK    server version  {SERVER}",
         "SKIP  Intact          it is not installed: only plain PodDisruptionBudgets are held",
         "",
         "1 budget: nothing found",

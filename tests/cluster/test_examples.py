@@ -15,7 +15,7 @@ from tests.support.examples import EXAMPLES, covering_test
 from tests.support.leader_worker_sets import install_sets, remove_sets, simulated_sets
 from tests.support.namespace_under_test import NamespaceUnderTest
 from tests.support.objects import NODES
-from tests.support.pdb_groups import Groups, condition, replicas
+from tests.support.pdb_groups import NEEDS_POD_GROUPS, Groups, condition, replicas
 from tests.support.rbg_rollout import check_bounds, course, revision
 from tests.support.rbg_waiting import (
     change,
@@ -110,6 +110,7 @@ async def test_pdb_label(ns: NamespaceUnderTest, groups: Groups) -> None:
     )
 
 
+@NEEDS_POD_GROUPS
 async def test_pdb_podgroups(ns: NamespaceUnderTest, groups: Groups) -> None:
     await ns.running(6)
     await one_group_goes(

@@ -27,7 +27,7 @@ from tests.support.objects import (
     deployment,
     spread_stateful_set,
 )
-from tests.support.pdb_groups import Groups
+from tests.support.pdb_groups import NEEDS_POD_GROUPS, Groups
 
 GROUP = "shard"
 WITHIN = 0.25
@@ -110,6 +110,7 @@ async def test_groups_under_a_pub(ns: NamespaceUnderTest, tmp_path: Path) -> Non
     assert report["took"] == pytest.approx(took, rel=WITHIN)
 
 
+@NEEDS_POD_GROUPS
 async def test_pod_groups_under_a_labelled_pdb(
     ns: NamespaceUnderTest, groups: Groups, tmp_path: Path
 ) -> None:

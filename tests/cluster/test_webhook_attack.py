@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from devcluster.operator_process import OperatorProcess
-from intact.operator.install.manifests import MEMORY_LIMIT
+from intact.operator.install.settings import MEMORY_LIMIT
 from intact.operator.webhook.configuration import NAME, VALIDATING
 from tests.support.admission import review
 from tests.support.cluster_with_intact import ClusterWithIntact

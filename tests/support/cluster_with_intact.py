@@ -12,15 +12,18 @@ from typing import TypeVar
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.components import APISERVER
 from devcluster.operator_process import OperatorProcess
 from devcluster.ports import Ports
 from devcluster.waiting import wait_for
+from tests.support import resizes
 
 
 class ClusterWithIntact:
     def __init__(self, flags: Mapping[str, Sequence[str]] | None = None) -> None:
         """`flags` are those of the cluster's components."""
-        self.cluster = Cluster(nodes=3, flags=flags)
+        apiserver = (*resizes.APISERVER_FLAGS, *(flags or {}).get(APISERVER, ()))
+        self.cluster = Cluster(nodes=3, flags={**(flags or {}), APISERVER: apiserver})
         self.operators: list[OperatorProcess] = []
         self._ports = Ports()
         self._started = 0

@@ -9,15 +9,16 @@ from devcluster.cluster import Cluster
 
 
 def write_kubeconfig(
-    cluster: Cluster,
+    cluster: Cluster | Path,
     path: Path,
     *,
     namespace: str = "default",
     server: str = "",
     user: dict[str, Any] | None = None,
 ) -> Path:
-    """The cluster's kubeconfig, with another namespace, server or user."""
-    content = msgspec.yaml.decode(cluster.kubeconfig.read_bytes())
+    """The cluster's kubeconfig, or this one, with another namespace, server or user."""
+    source = cluster.kubeconfig if isinstance(cluster, Cluster) else cluster
+    content = msgspec.yaml.decode(source.read_bytes())
     for context in content["contexts"]:
         context["context"]["namespace"] = namespace
     if server:

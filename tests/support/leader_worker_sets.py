@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from intact.kube.client import Client
+from intact.kube.discovery import served_resources
 from intact.kube.errors import AlreadyExists, KubeError, NotFound
 from intact.operator.install.install import CRDS
 from tests.support.objects import PODS, Json, definition
@@ -19,8 +20,12 @@ REVISION = "leaderworkerset.sigs.k8s.io/template-revision-hash"
 
 
 async def install_sets(client: Client) -> None:
+    """Return once the API server serves them."""
     with suppress(AlreadyExists):
         await client.create(CRDS, definition(SETS, scale=True))
+    async with asyncio.timeout(60):
+        while SETS.plural not in await served_resources(client, SETS.api_version):
+            await asyncio.sleep(0.05)
 
 
 async def remove_sets(client: Client) -> None:

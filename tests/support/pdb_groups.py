@@ -1,10 +1,16 @@
-"""Native PodDisruptionBudgets that count groups, on a cluster that serves PodGroups."""
+"""Native PodDisruptionBudgets that count groups.
+
+The groups are PodGroups where the server has them, since Kubernetes 1.36; before that they are
+groups of a LeaderWorkerSet. `tests/cluster/pdb/test_workload_ref.py` has those of 1.35.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import pytest
 
+from devcluster import pins
 from intact.kube.client import PatchType
 from intact.kube.resources import PDBS as TYPED
 from intact.kube.resources import untyped
@@ -17,16 +23,31 @@ POD_GROUPS = untyped("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
 WORKLOADS = untyped("scheduling.k8s.io", "v1alpha2", "workloads", "Workload")
 SCOPE = "intact.dev/budget-scope"
 LWS = "leaderworkerset.sigs.k8s.io"
-APISERVER_FLAGS = (
-    "--feature-gates=GenericWorkload=true",
-    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+_VERSION = pins.as_numbers(pins.chosen_version())
+HAS_POD_GROUPS = _VERSION >= (1, 36)
+NEEDS_POD_GROUPS = pytest.mark.kubernetes_version(
+    "since", "1.36", "the API server has PodGroups since 1.36"
 )
+
+
+def _apiserver_flags() -> tuple[str, ...]:
+    """With these the API server serves Workloads and, since 1.36, PodGroups."""
+    if _VERSION < (1, 35):
+        return ()
+    served = "v1alpha2" if HAS_POD_GROUPS else "v1alpha1"
+    return (
+        "--feature-gates=GenericWorkload=true",
+        f"--runtime-config=scheduling.k8s.io/{served}=true",
+    )
+
+
+APISERVER_FLAGS = _apiserver_flags()
 LABELS = {"app": "llm"}
 NODES = ("node-0", "node-1", "node-2")
 
 
 class ClusterWithPodGroups(ClusterWithIntact):
-    """Its API server serves PodGroups."""
+    """Its API server serves PodGroups, if its version has them."""
 
     def __init__(self) -> None:
         super().__init__({"kube-apiserver": APISERVER_FLAGS})
@@ -38,15 +59,21 @@ class Groups:
     def __init__(self, ns: NamespaceUnderTest) -> None:
         self.ns = ns
         self.labels = LABELS | {"test": ns.name}
+        self._sizes: dict[str, int] = {}
 
     # Objects
 
     async def workload(self, name: str = "llm", need: int = 3) -> None:
+        if not HAS_POD_GROUPS:
+            return
         template = {"name": "worker", "schedulingPolicy": {"gang": {"minCount": need}}}
         body = {"metadata": {"name": name}, "spec": {"podGroupTemplates": [template]}}
         await self.ns.create(WORKLOADS, body)
 
     async def pod_group(self, name: str, need: int = 3, workload: str = "llm") -> None:
+        self._sizes[name] = need
+        if not HAS_POD_GROUPS:
+            return
         spec: Json = {"schedulingPolicy": {"gang": {"minCount": need}}}
         if workload:
             reference = {"workloadName": workload, "podGroupTemplateName": "worker"}
@@ -55,6 +82,9 @@ class Groups:
 
     async def pods_of(self, group: str, nodes: Mapping[str, str]) -> None:
         """Create the pods of a PodGroup; `nodes` by name."""
+        if not HAS_POD_GROUPS:
+            await self.lws_pods(group, nodes, self._sizes[group])
+            return
         for name, node in nodes.items():
             body = pod(name, node=node, labels={**self.labels, "group": group})
             body["spec"]["schedulingGroup"] = {"podGroupName": group}

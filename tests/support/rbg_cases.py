@@ -368,6 +368,21 @@ REFUSED = [
         "spec.roles[0].updateStrategy.rollingUpdate.partition",
         "Deployment",
     ),
+    *(
+        Case(
+            f"{amount} as {field} of {strategy}",
+            group("llm", role("router", **sets) | {strategy: {"rollingUpdate": {field: amount}}}),
+            f"spec.roles[0].{strategy}.rollingUpdate.{field}",
+            "from 0% to 100%",
+        )
+        for strategy in ("updateStrategy", "rolloutStrategy")
+        for field, amount, sets in (
+            ("maxUnavailable", "101%", kind("StatefulSet")),
+            ("maxUnavailable", "3", kind("Deployment")),
+            ("maxSurge", -1, kind("Deployment")),
+            ("partition", "some", kind("StatefulSet")),
+        )
+    ),
     Case(
         "a strategy that allows nothing",
         group(

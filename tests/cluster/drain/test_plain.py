@@ -33,22 +33,18 @@ def ns(
 
 
 async def web(ns: NamespaceUnderTest, replicas: int, node: str = "node-0") -> None:
-    """Pods of a StatefulSet on one node, which may move on from there."""
+    """Pods of a StatefulSet on one node, which may move on from there: only its first pods have to
+    be on that node. A cordon of the others would reach the scheduler some time later."""
     body = stateful_set("web", replicas, podManagementPolicy="Parallel")
+    body["spec"]["updateStrategy"] = {"type": "OnDelete"}
     template = body["spec"]["template"]
     template["metadata"]["labels"] |= {"test": ns.name}
     template["spec"]["containers"][0]["readinessProbe"] = SLOW_PROBE
-    others = [
-        each["metadata"]["name"]
-        for each in (await ns.client.list(NODES)).items
-        if each["metadata"]["name"] != node
-    ]
-    for each in others:
-        await ns.client.patch(NODES, {"spec": {"unschedulable": True}}, each)
+    template["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     await ns.create(STATEFUL_SETS, body)
     await ns.running(replicas)
-    for each in others:
-        await ns.client.patch(NODES, {"spec": {"unschedulable": None}}, each)
+    anywhere = {"spec": {"template": {"spec": {"nodeSelector": None}}}}
+    await ns.client.patch(STATEFUL_SETS, anywhere, "web", ns.name)
 
 
 async def protect(ns: NamespaceUnderTest, name: str = "web", **amount: Any) -> None:

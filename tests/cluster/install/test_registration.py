@@ -31,6 +31,7 @@ from intact.operator.webhook.configuration import (
 from intact.operator.webhook.registration import Registration
 from intact.operator.webhook.server import serving_webhooks
 from tests.contract.backends import cached
+from tests.support import resizes
 from tests.support.objects import NAMESPACES, PODS, pod
 from tests.support.pub_cases import amount, budget
 
@@ -180,7 +181,9 @@ def labels(**values: str | None) -> Step:
 
 def resize(**amounts: str) -> Step:
     resources = {"requests": amounts}
-    return patch({"spec": {"containers": [{"name": "main", "resources": resources}]}}, "resize")
+    return patch(
+        {"spec": {"containers": [{"name": "main", "resources": resources}]}}, resizes.SUBRESOURCE
+    )
 
 
 async def delete_collection(gate: Gate) -> None:
@@ -245,7 +248,7 @@ TOLERATION = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerati
         ),
         pytest.param(nothing, finished, "", id="status"),
         pytest.param(
-            nothing, resize(memory="96Mi"), "UPDATE pods/resize p", id="restarting resize"
+            nothing, resize(memory="96Mi"), f"UPDATE {resizes.RESIZES} p", id="restarting resize"
         ),
         pytest.param(nothing, resize(cpu="150m"), "", id="resize without a restart"),
         pytest.param(nothing, create_another, "", id="create"),

@@ -18,6 +18,7 @@ from tests.support.namespace_under_test import (
 )
 from tests.support.objects import PDBS, PODS, pod
 from tests.support.pdb_groups import (
+    NEEDS_POD_GROUPS,
     SCOPE,
     Groups,
     condition,
@@ -126,6 +127,7 @@ async def test_story_3_pods_without_a_workload_reference_are_not_evicted(
     assert (await ns.evict("red-0")).code == 201
 
 
+@NEEDS_POD_GROUPS
 async def test_a_group_without_its_pod_group_object_is_not_evicted(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
@@ -168,6 +170,7 @@ async def test_a_drain_takes_one_group_of_a_leader_worker_set(
         )
 
 
+@NEEDS_POD_GROUPS
 async def test_several_workloads_are_summed_with_a_warning(groups: Groups) -> None:
     for workload, need in (("one", 1), ("two", 2)):
         await groups.workload(workload, need)
@@ -204,6 +207,7 @@ async def test_annotations_set_the_group_label_key_the_need_and_the_total(
     await groups.counted(allowed=1, healthy=2, disruptions_allowed=3, desired_healthy=3)
 
 
+@NEEDS_POD_GROUPS
 async def test_groups_that_are_not_selected_or_finished_are_not_expected(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:

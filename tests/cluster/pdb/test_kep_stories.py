@@ -36,7 +36,15 @@ from tests.support.kep_stories import (
 )
 from tests.support.namespace_under_test import UNREADY, Drain, NamespaceUnderTest, eventually
 from tests.support.objects import PDBS, PODS, Json, pod
-from tests.support.pdb_groups import POD_GROUPS, WORKLOADS, condition, replicas
+from tests.support.pdb_groups import (
+    NEEDS_POD_GROUPS,
+    POD_GROUPS,
+    WORKLOADS,
+    condition,
+    replicas,
+)
+
+pytestmark = NEEDS_POD_GROUPS
 
 REPLICA_SETS = untyped("apps", "v1", "replicasets", "ReplicaSet")
 

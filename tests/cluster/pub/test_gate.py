@@ -9,6 +9,7 @@ from devcluster.api import Api
 from devcluster.errors import ApiError
 from devcluster.waiting import wait_for
 from intact.budget.pub.ledger import RECORD_LIFETIME
+from tests.support import resizes
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
     TERMINATION_DELAY,
@@ -257,7 +258,7 @@ async def test_a_resize_is_denied_if_it_restarts_a_container(
     await ns.budget(NONE, total_replicas=1)
     wanted = {"requests": {"cpu": "150m"}, "limits": {"cpu": "200m"}}
     resized = {"spec": {"containers": [{"name": "main", "resources": wanted}]}}
-    answer = await ns.change("a", resized, "resize")
+    answer = await ns.change("a", resized, resizes.SUBRESOURCE)
     assert answer.code == code, answer
 
 

@@ -60,12 +60,19 @@ def load(kubeconfig: str | None = None, context: str | None = None) -> Config:
         if not existing:
             raise ConfigError(f"$KUBECONFIG names no file that exists: {paths}")
         return from_kubeconfig(existing, context)
-    default = Path.home() / ".kube" / "config"
-    if default.exists():
+    if default := _default_kubeconfig():
         return from_kubeconfig([default], context)
     if context:
         raise ConfigError(f"context {context!r} was given, but there is no kubeconfig")
     return in_cluster()
+
+
+def _default_kubeconfig() -> Path | None:
+    try:
+        found = Path.home() / ".kube" / "config"
+    except RuntimeError:  # the user is a number without a home, as in an image
+        return None
+    return found if found.exists() else None
 
 
 def in_cluster(directory: Path = SERVICE_ACCOUNT) -> Config:

@@ -43,10 +43,16 @@ class ClusterWithIntact:
 
     def restore(self) -> None:
         """Return once two operators are ready and one of them leads; start those that are gone."""
+        self.start_missing()
+        self.wait_until_whole()
+
+    def start_missing(self) -> None:
         self.operators = [each for each in self.operators if each.process.poll() is None]
         while len(self.operators) < 2:
             self._started += 1
             self.operators.append(self.start(self.cluster.logs / f"intact-{self._started}.log"))
+
+    def wait_until_whole(self) -> None:
         wait_for(lambda: all(each.is_ready() for each in self.operators), "both to be ready")
         wait_for(lambda: any(each.leads() for each in self.operators), "one of them to lead")
 

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import uuid
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ WITHIN = 60.0
 """Seconds after which a test gives up waiting."""
 UNREADY = "devcluster.intact.dev/unready"
 TERMINATION_DELAY = "devcluster.intact.dev/termination-delay"
+_SINCE_REFUSAL = 3.0
 Found = TypeVar("Found")
 State = dict[str, Json]
 """The pods of a namespace by UID, at one moment."""
@@ -322,13 +322,22 @@ class Drain:
         self.said = ""
         self._process = process
         self._more = asyncio.Condition()
+        self._refused_at: dict[str, float] = {}
+        """When each pod was refused last, by name."""
+        self._given_up: set[str] = set()
         self.reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             async with self._more:
-                self.said += line.decode()
+                said = line.decode()
+                self.said += said
+                if error := re.search(r'error when evicting pods/"([^"]+)"', said):
+                    if "will retry" in said:
+                        self._refused_at[error[1]] = asyncio.get_running_loop().time()
+                    else:
+                        self._given_up.add(error[1])
                 self._more.notify_all()
 
     async def says(self, pattern: str) -> re.Match[str]:
@@ -339,24 +348,20 @@ class Drain:
         return found
 
     async def between_rounds(self, watched: Watched, names: Iterable[str]) -> None:
-        """Wait until each of these pods is terminating or has just been refused. kubectl retries a
-        refused pod after 5 s. Until then no request is under way: kubectl would give up on the pod
-        of a request that dies together with an operator."""
-        before = self._refusals()
-
-        def is_answered(name: str) -> bool:
-            return name in going or self._refusals()[name] > before[name]
-
+        """Wait until each of these pods is terminating or was refused in the last 3 s. kubectl
+        retries a refused pod after 5 s. Until then no request is under way: kubectl would give up
+        on the pod of a request that dies together with an operator. Nothing in the test may block
+        the event loop before: an old refusal would be read as a new one."""
+        now = asyncio.get_running_loop().time
         async with asyncio.timeout(2 * WITHIN):
             while True:
                 first, last = watched.states[0], watched.states[-1]
                 going = {first[uid]["metadata"]["name"] for uid in watched.taken(last)}
-                if all(is_answered(name) for name in names):
+                waiting = set(names) - going
+                assert not waiting & self._given_up, self.said
+                if all(now() - self._refused_at.get(name, 0) < _SINCE_REFUSAL for name in waiting):
                     return
                 await asyncio.sleep(0.02)
-
-    def _refusals(self) -> Counter[str]:
-        return Counter(re.findall(r'error when evicting pods/"([^"]+)".*will retry', self.said))
 
     async def ended(self, within: float = 2 * WITHIN) -> int:
         """The exit code. kubectl retries every 5 s, and needs about one round for each group."""

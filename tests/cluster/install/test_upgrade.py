@@ -1,6 +1,7 @@
 """An upgrade from the last release, and the way back, each under a running drain: replica by
 replica, as a Deployment does it. Nothing is overspent, and nothing stays stuck."""
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,17 +42,19 @@ class ClusterToUpgrade(ClusterWithIntact):
         self.stop()
         self.restore()
 
-    def add_one(self) -> None:
+    async def add_one(self) -> None:
         """The next replica is ready before the oldest ends, as `maxUnavailable: 0` has it."""
         self._started += 1
         fresh = self.start(self.cluster.logs / f"intact-{self._started}.log")
-        wait_for(fresh.is_ready, "the next replica to be ready", timeout=120)
+        await asyncio.to_thread(
+            wait_for, fresh.is_ready, "the next replica to be ready", timeout=120
+        )
         self.operators.append(fresh)
 
-    def end_oldest(self) -> None:
+    async def end_oldest(self) -> None:
         oldest = self.operators.pop(0)
         oldest.process.send_signal(signal.SIGTERM)
-        assert oldest.process.wait(60) == 0
+        assert await asyncio.to_thread(oldest.process.wait, 60) == 0
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +85,11 @@ async def drained_meanwhile(
     async with ns.watched() as watched, ns.drain("node-0") as drain:
         await drain.says("will retry")
         for _ in range(2):
-            cluster.add_one()
+            await cluster.add_one()
             # The earlier release closes idle connections just as a request may come.
             await drain.between_rounds(watched, names)
             assert await ns.on_node("node-0") != []
-            cluster.end_oldest()
+            await cluster.end_oldest()
         assert await drain.ended() == 0, drain.said
     assert await ns.on_node("node-0") == []
     return watched

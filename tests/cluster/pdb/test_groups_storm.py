@@ -140,7 +140,8 @@ async def test_a_drain_takes_one_group_at_a_time_while_operators_die(
         await drain.between_rounds(watched, names)
         intact_cluster.follower().kill()
         await watched.until(lambda state: len(watched.taken(state)) >= 4)
-        intact_cluster.restore()
+        intact_cluster.start_missing()
+        await asyncio.to_thread(intact_cluster.wait_until_whole)
         await drain.between_rounds(watched, names)
         intact_cluster.leader().kill()
         assert await drain.ended() == 0, drain.said

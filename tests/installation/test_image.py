@@ -14,15 +14,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from devcluster import process
 from devcluster.cluster import Cluster
-from devcluster.operator_process import OperatorProcess
 from devcluster.ports import Ports
 from intact import __version__
 from intact.operator.names import NAMESPACE
 from tests.support.cluster_with_account import until_allowed
 from tests.support.contained import contained
 from tests.support.image import BASE, Images, size
+from tests.support.intact_in_image import SECRETS, IntactInImage
 from tests.support.namespace_under_test import NamespaceUnderTest, open_namespace
 from tests.support.objects import Json
 
@@ -83,26 +82,7 @@ def container(objects: list[Json]) -> Json:
     return found
 
 
-class IntactInImage(OperatorProcess):
-    """`intact run` as the manifests have it, in a pod whose network is the machine's loopback."""
-
-    def __init__(self, image: Image, log: Path, webhooks: str, more: dict[str, str]) -> None:
-        found = container(manifests(image))
-        replaced = ("--http-bind=", "--webhook-bind=", "--webhook-service=")
-        arguments = [each for each in found["args"] if not each.startswith(replaced)]
-        arguments += ["--http-bind=127.0.0.1:0", f"--webhook-bind={webhooks}"]
-        user = found["securityContext"]["runAsUser"]
-        command = contained(image.root, user, *found["command"], *arguments)
-        self._log = log
-        self.process = process.spawn(command, log, image.environment | more)
-
-    @property
-    def pid(self) -> int:
-        """Of Intact itself, the first process of its namespace."""
-        parent = self.process.pid
-        [child] = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        return int(child)
-
+class InspectedIntact(IntactInImage):
     def status(self, field: str) -> list[str]:
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         [found] = [line for line in lines if line.startswith(f"{field}:")]
@@ -122,7 +102,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def intact(image: Image, cluster: Cluster, tmp_path: Path) -> Iterator[IntactInImage]:
+def intact(image: Image, cluster: Cluster, tmp_path: Path) -> Iterator[InspectedIntact]:
     """With the ServiceAccount of the manifests, mounted as a kubelet mounts it."""
     text = image.output("intact", "manifests", f"--image={TAG}")
     kubectl = [str(cluster.kubectl), f"--kubeconfig={cluster.kubeconfig}"]
@@ -131,7 +111,7 @@ def intact(image: Image, cluster: Cluster, tmp_path: Path) -> Iterator[IntactInI
     account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/intact/token"
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     token = cluster.api.create(account, request)["status"]["token"]
-    secrets = image.root / "run/secrets/kubernetes.io/serviceaccount"
+    secrets = image.root / SECRETS
     secrets.mkdir(parents=True)
     (secrets / "token").write_text(token)
     (secrets / "ca.crt").write_bytes(cluster.layout.ca.certificate.read_bytes())
@@ -141,7 +121,11 @@ def intact(image: Image, cluster: Cluster, tmp_path: Path) -> Iterator[IntactInI
     ports = Ports()
     try:
         bind = f"127.0.0.1:{ports.reserve()}"
-        with IntactInImage(image, tmp_path / "log", bind, address) as started:
+        options = [f"--webhook-bind={bind}"]
+        found = container(manifests(image))
+        environment = image.environment | address
+        log = tmp_path / "log"
+        with InspectedIntact(image.root, found, log, environment, options) as started:
             yield started
     finally:
         ports.release()
@@ -187,7 +171,7 @@ def test_another_version_than_the_packages_is_refused(image: Image) -> None:
 
 
 async def test_intact_runs_from_it_and_holds_a_budget(
-    intact: IntactInImage, ns: NamespaceUnderTest
+    intact: InspectedIntact, ns: NamespaceUnderTest
 ) -> None:
     intact.wait_ready()
     assert intact.status("Uid") == ["65532"] * 4

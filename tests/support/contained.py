@@ -2,32 +2,40 @@
 
 Read-only root, no capabilities, no new privileges, and the user of the manifests. As a module it
 gives the command line; as a script, which `unshare` starts in namespaces of its own, it confines
-itself and becomes the command. Runtimes such as crun refuse to start without cgroups of their own.
+itself and becomes the command. Mounts are read-only, too, as those of Secrets. Runtimes such as crun refuse to start without cgroups of their own.
 """
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
 
 
-def contained(root: Path, user: int, *command: str) -> list[str]:
-    """The command line that runs a command in `root`; for root."""
+def contained(
+    root: Path, user: int, *command: str, mounts: Mapping[str, Path] | None = None
+) -> list[str]:
+    """The command line that runs a command in `root`; for root. `mounts` are directories of the
+    machine by their place in `root`, where a directory stands already."""
     unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
-    return [*unshare, sys.executable, __file__, str(root), str(user), *command]
+    places = json.dumps({place: str(source) for place, source in (mounts or {}).items()})
+    return [*unshare, sys.executable, __file__, str(root), str(user), places, *command]
 
 
-def confine(root: Path, user: int) -> None:
-    for arguments in (
+def confine(root: Path, user: int, mounts: Mapping[str, str]) -> None:
+    bound: list[tuple[str | Path, ...]] = [
         ("--bind", root, root),
         ("-o", "remount,bind,ro", root),
         ("-t", "proc", "proc", root / "proc"),
-    ):
+    ]
+    for place, source in mounts.items():
+        bound += [("--bind", source, root / place), ("-o", "remount,bind,ro", root / place)]
+    for arguments in bound:
         subprocess.run(["mount", *arguments], check=True)
     os.chroot(root)
     os.chdir("/")
@@ -44,8 +52,8 @@ def confine(root: Path, user: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    root, user, *command = arguments
-    confine(Path(root), int(user))
+    root, user, mounts, *command = arguments
+    confine(Path(root), int(user), json.loads(mounts))
     os.execvp(command[0], command)
 
 

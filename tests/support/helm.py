@@ -22,7 +22,7 @@ class HelmError(AssertionError):
 class Helm:
     def __init__(self, kubeconfig: Path | None = None) -> None:
         """Without a kubeconfig it reaches no cluster."""
-        self._helm = str(ensure_binaries(toolset=HELM) / "helm")
+        self.program = ensure_binaries(toolset=HELM) / "helm"
         home = Path(tempfile.gettempdir()) / "intact-helm"
         self._environment = {
             # The API server is on loopback, where no proxy leads.
@@ -37,7 +37,7 @@ class Helm:
         if values is not None:
             given = ["--values", "-"]
         ran = subprocess.run(
-            [self._helm, *arguments, *given],
+            [self.program, *arguments, *given],
             input=msgspec.json.encode(values or {}).decode(),
             env=self._environment,
             capture_output=True,

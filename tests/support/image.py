@@ -41,10 +41,13 @@ class Images:
     def __init__(self, storage: Path) -> None:
         self._storage = storage
 
-    def buildah(self, *arguments: str | Path) -> str:
+    def command(self, *arguments: str | Path) -> list[str | Path]:
         storage = (f"--root={self._storage}/root", f"--runroot={self._storage}/run")
-        # The driver and the isolation that need nothing of the kernel.
-        return run("buildah", *storage, "--storage-driver=vfs", *arguments).strip()
+        # The driver that needs nothing of the kernel.
+        return ["buildah", *storage, "--storage-driver=vfs", *arguments]
+
+    def buildah(self, *arguments: str | Path) -> str:
+        return run(*self.command(*arguments)).strip()
 
     def make_base(self) -> None:
         container = self.buildah("from", "scratch")
@@ -56,12 +59,8 @@ class Images:
     def build(self, tag: str, **arguments: str) -> None:
         """deploy/Containerfile, with these build arguments."""
         options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
-        if index := os.environ.get("PIP_INDEX_URL"):
-            options.append(f"--build-arg=PIP_INDEX_URL={index}")
-        if _AUTHORITIES.exists():  # those that this machine trusts
-            options.append(f"--volume={_AUTHORITIES}:{_AUTHORITIES}:ro")
         file = "--file=deploy/Containerfile"
-        self.buildah("bud", "--isolation=chroot", "--quiet", file, *options, f"--tag={tag}", ".")
+        self.buildah("bud", *build_options(), "--quiet", file, *options, f"--tag={tag}", ".")
 
     def config(self, tag: str) -> dict[str, Any]:
         """What the image says about itself: user, entrypoint, environment, labels."""
@@ -71,6 +70,16 @@ class Images:
 
     def unpack(self, tag: str) -> Path:
         return Path(self.buildah("mount", self.buildah("from", tag)))
+
+
+def build_options() -> list[str]:
+    """The isolation that needs nothing of the kernel, and this machine's way to packages."""
+    options = ["--isolation=chroot"]
+    if index := os.environ.get("PIP_INDEX_URL"):
+        options.append(f"--build-arg=PIP_INDEX_URL={index}")
+    if _AUTHORITIES.exists():  # those that this machine trusts
+        options.append(f"--volume={_AUTHORITIES}:{_AUTHORITIES}:ro")
+    return options
 
 
 def size(tree: Path) -> int:

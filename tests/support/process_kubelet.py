@@ -3,7 +3,7 @@
 kwok only says that pods run. Here the command of a pod is run for real, with a token of the pod's
 own ServiceAccount, and the pod's status is what became of it. Two things are not as in a cluster: a
 process has no network of its own, so `intact run` listens on loopback and registers its webhooks by
-URL; and the image is the tree under test.
+URL; and the image is the tree under test, unless there is a registry: see `image_registry`.
 
 The kubelet is a process, too: what it has started ends with it.
 """
@@ -29,6 +29,9 @@ from devcluster.cluster import Cluster
 from devcluster.errors import ApiError
 from devcluster.operator_process import OperatorProcess
 from devcluster.ports import Ports
+from tests.support.contained import contained
+from tests.support.image_registry import ImageRegistry
+from tests.support.intact_in_image import NETWORK, SECRETS, IntactInImage
 from tests.support.kubeconfigs import write_kubeconfig
 
 Json = dict[str, Any]
@@ -37,14 +40,24 @@ TAINT = "intact.dev/processes"
 _TICK = 0.2
 _HEARTBEAT = 5.0
 """Seconds. The controller manager gives up a node that it has not heard of for 40 s."""
-_NETWORK = ("--http-bind=", "--webhook-bind=", "--webhook-service=")
 
 
 class ProcessKubelet:
     """Ends with the block."""
 
-    def __init__(self, cluster: Cluster, name: str = "processes") -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        name: str = "processes",
+        *,
+        registry: ImageRegistry | None = None,
+        tainted: bool = True,
+    ) -> None:
+        """With a registry it runs the images that were pushed there; for root. A taint keeps away
+        pods that do not tolerate it: those whose command is not there."""
         self.name = name
+        self._taints = [{"key": TAINT, "effect": "NoSchedule"}] if tainted else []
+        self._registry = registry
         self._cluster = cluster
         self._directory = Path(tempfile.mkdtemp(prefix="intact-kubelet-"))
         self._ports = Ports()
@@ -55,8 +68,7 @@ class ProcessKubelet:
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": self.name, "labels": labels},
-            # For pods whose command is there: only those that tolerate it.
-            "spec": {"taints": [{"key": TAINT, "effect": "NoSchedule"}]},
+            "spec": {"taints": self._taints},
         }
         layout = self._cluster.layout
         self._cluster.api.create("/api/v1/nodes", node)
@@ -69,6 +81,7 @@ class ProcessKubelet:
             "kubeconfig": str(self._cluster.kubeconfig),
             "directory": str(self._directory),
             "bind": f"127.0.0.1:{self._ports.reserve()}",
+            "registry": str(self._registry.directory) if self._registry else "",
         }
         self._process = process.spawn(
             [sys.executable, "-m", "tests.support.process_kubelet", json.dumps(given)],
@@ -113,12 +126,22 @@ class _Running:
     told: str = ""
     """The last phase and readiness that the status says."""
 
+    def terminate(self) -> None:
+        """As a kubelet: the signal goes to the first process of the container."""
+        if isinstance(self.operator, IntactInImage):
+            if self.process.poll() is None:
+                os.kill(self.operator.pid, signal.SIGTERM)
+        else:
+            self.process.send_signal(signal.SIGTERM)
+
 
 class _Kubelet:
     def __init__(self, given: dict[str, str]) -> None:
         self._name = given["node"]
         client = KeyPair(Path(given["certificate"]), Path(given["key"]))
-        self._api = Api(given["server"], Path(given["ca"]), client)
+        self._server, self._ca = given["server"], Path(given["ca"])
+        self._api = Api(self._server, self._ca, client)
+        self._registry = ImageRegistry(Path(given["registry"])) if given["registry"] else None
         self._kubeconfig = Path(given["kubeconfig"])
         self._directory = Path(given["directory"])
         self._bind = given["bind"]
@@ -157,7 +180,7 @@ class _Kubelet:
         running = self._pods.get(uid)
         if "deletionTimestamp" in pod["metadata"]:
             if running is not None:
-                running.process.send_signal(signal.SIGTERM)
+                running.terminate()
                 running.process.wait(60)
             self._api.delete(f"{_path(pod)}?gracePeriodSeconds=0")
             return
@@ -174,23 +197,50 @@ class _Kubelet:
 
     def _start(self, uid: str, pod: Json) -> None:
         [container] = pod["spec"]["containers"]
-        arguments = [each for each in container["args"] if not each.startswith(_NETWORK)]
-        kubeconfig = self._kubeconfig_of(uid, pod)
         log = self._directory / f"{pod['metadata']['name']}.log"
-        if arguments[0] == "run":
-            options = (*arguments[1:], f"--webhook-bind={self._bind}")
-            operator = OperatorProcess(kubeconfig, log, *options)
-            self._pods[uid] = _Running(operator.process, operator)
-        else:
-            command = [str(Path(sys.executable).with_name(container["command"][0])), *arguments]
-            if (self._directory / "fail").exists():
-                command = ["false"]
-            environment = _environment() | {"KUBECONFIG": str(kubeconfig)}
-            self._pods[uid] = _Running(process.spawn(command, log, environment), None)
+        start = self._start_in_tree if self._registry is None else self._start_in_image
+        self._pods[uid] = start(uid, pod, container, log)
         with (self._directory / "ran").open("a") as file:
             file.write(json.dumps([*container["command"], *container["args"]]) + "\n")
 
-    def _kubeconfig_of(self, uid: str, pod: Json) -> Path:
+    def _start_in_tree(self, uid: str, pod: Json, container: Json, log: Path) -> _Running:
+        arguments = [each for each in container["args"] if not each.startswith(NETWORK)]
+        kubeconfig = self._directory / f"{uid}.kubeconfig"
+        user = {"token": self._token(uid, pod)}
+        namespace = pod["metadata"]["namespace"]
+        write_kubeconfig(self._kubeconfig, kubeconfig, namespace=namespace, user=user)
+        if arguments[0] == "run":
+            options = (*arguments[1:], f"--webhook-bind={self._bind}")
+            operator = OperatorProcess(kubeconfig, log, *options)
+            return _Running(operator.process, operator)
+        command = [str(Path(sys.executable).with_name(container["command"][0])), *arguments]
+        if (self._directory / "fail").exists():
+            command = ["false"]
+        environment = _environment() | {"KUBECONFIG": str(kubeconfig)}
+        return _Running(process.spawn(command, log, environment), None)
+
+    def _start_in_image(self, uid: str, pod: Json, container: Json, log: Path) -> _Running:
+        assert self._registry is not None
+        image = self._registry.pull(container["image"])
+        secrets = self._directory / f"{uid}.secrets"
+        secrets.mkdir()
+        (secrets / "token").write_text(self._token(uid, pod))
+        (secrets / "ca.crt").write_bytes(self._ca.read_bytes())
+        (secrets / "namespace").write_text(pod["metadata"]["namespace"])
+        host, _, port = self._server.removeprefix("https://").partition(":")
+        address = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        environment = image.environment | address
+        mounts = {SECRETS: secrets}
+        if container["args"][0] == "run":
+            options = [f"--webhook-bind={self._bind}"]
+            operator = IntactInImage(image.root, container, log, environment, options, mounts)
+            return _Running(operator.process, operator)
+        user = container["securityContext"]["runAsUser"]
+        command = [*container["command"], *container["args"]]
+        command = contained(image.root, user, *command, mounts=mounts)
+        return _Running(process.spawn(command, log, environment), None)
+
+    def _token(self, uid: str, pod: Json) -> str:
         namespace, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
         bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": uid}
         request = {
@@ -199,9 +249,8 @@ class _Kubelet:
             "spec": {"boundObjectRef": bound},
         }
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
-        user = {"token": self._api.create(path, request)["status"]["token"]}
-        file = self._directory / f"{uid}.kubeconfig"
-        return write_kubeconfig(self._kubeconfig, file, namespace=namespace, user=user)
+        token: str = self._api.create(path, request)["status"]["token"]
+        return token
 
     def _tell(self, pod: Json, running: _Running, phase: str, *, ready: bool) -> None:
         if running.told == f"{phase} {ready}":

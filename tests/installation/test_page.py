@@ -7,6 +7,7 @@ manifests' constraints; all other pods are kwok's.
 """
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -39,6 +40,7 @@ FOR_DEVELOPMENT = "Outside a cluster"
 """Its command runs until it is ended; tests/cluster run it all the time."""
 CHOICES = ("With helm", "With [helm]"), ("Without helm",)
 """A block after a paragraph that begins like this is one of two ways."""
+_LOG = logging.getLogger(__name__)
 REGISTRATIONS = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
 
@@ -127,6 +129,7 @@ class Reader:
         del self._steps[: len(chosen)]
         for step in chosen:
             text = step.text.replace("python:3.13-slim", BASE)
+            _LOG.info("$ %s", text)
             asks = text == "intact uninstall"
             self.said[step.text] = self._shell.type(text, "y" if asks else "")
 

@@ -1,8 +1,9 @@
 """Runs a command in an unpacked image as a container runtime does under Intact's manifests.
 
-Read-only root, no capabilities, no new privileges, and the user of the manifests. As a module it
-gives the command line; as a script, which `unshare` starts in namespaces of its own, it confines
-itself and becomes the command. Mounts are read-only, too, as those of Secrets. Runtimes such as crun refuse to start without cgroups of their own.
+Read-only root and mounts, no capabilities, no new privileges, and the user of the manifests. As a
+module it gives the command line; as a script, which `unshare` starts in namespaces of its own, it
+confines itself and becomes the command. Runtimes such as crun refuse to start without cgroups of
+their own.
 """
 
 import ctypes

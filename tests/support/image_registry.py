@@ -5,6 +5,8 @@ this machine allows, and `buildah push` unpacks the image into the directory.
 """
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -46,9 +48,11 @@ class ImageRegistry:
 
 
 def write_buildah(file: Path, storage: Path, registry: ImageRegistry) -> None:
-    """A command that calls this module."""
+    """A command that calls this module, on the path of now: the real buildah is there, and this
+    one is not."""
     given = [sys.executable, "-m", __name__, str(storage), str(registry.directory)]
-    file.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec {" ".join(given)} "$@"\n')
+    found = shlex.join([f"PATH={os.environ['PATH']}", f"PYTHONPATH={ROOT}", *given])
+    file.write_text(f'#!/bin/sh\nexec env {found} "$@"\n')
     file.chmod(0o755)
 
 

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from devcluster.cluster import Cluster
@@ -30,7 +29,7 @@ from tests.support.image import BASE, Images
 from tests.support.image_registry import ImageRegistry, write_buildah
 from tests.support.kubectl import Kubectl
 from tests.support.objects import Json
-from tests.support.process_kubelet import ProcessKubelet
+from tests.support.process_kubelet import TAINT, ProcessKubelet
 
 IMAGE = "registry.example.com/intact"
 HOME = "intact-system"
@@ -88,27 +87,38 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     shutil.rmtree(home)  # gigabytes
 
 
+_TO_PROCESSES = f"""[
+    JSONPatch{{op: "add", path: "/spec/nodeSelector", value: {{"kubernetes.io/hostname": "processes"}}}},
+    JSONPatch{{op: "add", path: "/spec/tolerations/-",
+        value: Object.spec.tolerations{{key: "{TAINT}", operator: "Exists"}}}}
+]"""
+
+
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     """Pods of Intact's namespace go to the node that runs them, all others to kwok's."""
-    selectors = {
-        "clusterDefaultNodeSelector": "type=kwok",
-        HOME: "kubernetes.io/hostname=processes",
+    pods = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["pods"],
     }
-    plugin = tmp_path / "selectors.yaml"
-    plugin.write_bytes(msgspec.yaml.encode({"podNodeSelectorPluginConfig": selectors}))
-    admission = {
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "AdmissionConfiguration",
-        "plugins": [{"name": "PodNodeSelector", "path": str(plugin)}],
+    policy = {
+        "matchConstraints": {"resourceRules": [pods]},
+        "matchConditions": [{"name": "home", "expression": f"request.namespace == '{HOME}'"}],
+        "reinvocationPolicy": "Never",
+        "failurePolicy": "Fail",
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _TO_PROCESSES}}],
     }
-    file = tmp_path / "admission.yaml"
-    file.write_bytes(msgspec.yaml.encode(admission))
-    flags = [
-        "--enable-admission-plugins=PodNodeSelector",
-        f"--admission-control-config-file={file}",
-    ]
-    with Cluster(nodes=3, flags={"kube-apiserver": flags}) as found:
+    with Cluster(nodes=3) as found:
+        for kind, spec in (("Policy", policy), ("PolicyBinding", {"policyName": "processes"})):
+            body = {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": f"MutatingAdmission{kind}",
+                "metadata": {"name": "processes"},
+                "spec": spec,
+            }
+            Kubectl(found)("create", "-f", "-", stdin=json.dumps(body))
         yield found
 
 
@@ -185,7 +195,7 @@ def test_each_command_of_the_page_does_what_it_says(
     environment = machine.environment | {"KUBECONFIG": str(cluster.kubeconfig)}
     watcher = Watcher(cluster)
     with (
-        ProcessKubelet(cluster, registry=machine.registry, tainted=False) as kubelet,
+        ProcessKubelet(cluster, registry=machine.registry) as kubelet,
         Shell(machine.clone, environment) as shell,
     ):
         reader = Reader(shell, way(helm=helm))

@@ -51,12 +51,9 @@ class ProcessKubelet:
         name: str = "processes",
         *,
         registry: ImageRegistry | None = None,
-        tainted: bool = True,
     ) -> None:
-        """With a registry it runs the images that were pushed there; for root. A taint keeps away
-        pods that do not tolerate it: those whose command is not there."""
+        """With a registry it runs the images that were pushed there; for root."""
         self.name = name
-        self._taints = [{"key": TAINT, "effect": "NoSchedule"}] if tainted else []
         self._registry = registry
         self._cluster = cluster
         self._directory = Path(tempfile.mkdtemp(prefix="intact-kubelet-"))
@@ -68,7 +65,8 @@ class ProcessKubelet:
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": self.name, "labels": labels},
-            "spec": {"taints": self._taints},
+            # For pods whose command is there: only those that tolerate it.
+            "spec": {"taints": [{"key": TAINT, "effect": "NoSchedule"}]},
         }
         layout = self._cluster.layout
         self._cluster.api.create("/api/v1/nodes", node)

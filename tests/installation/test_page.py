@@ -88,7 +88,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 
 _TO_PROCESSES = f"""[
-    JSONPatch{{op: "add", path: "/spec/nodeSelector", value: {{"kubernetes.io/hostname": "processes"}}}},
+    JSONPatch{{op: "add", path: "/spec/nodeSelector",
+        value: {{"kubernetes.io/hostname": "processes"}}}},
     JSONPatch{{op: "add", path: "/spec/tolerations/-",
         value: Object.spec.tolerations{{key: "{TAINT}", operator: "Exists"}}}}
 ]"""

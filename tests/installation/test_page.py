@@ -176,14 +176,15 @@ class Watcher:
         web = [
             pod["metadata"]["name"] for pod in self.pods(TRY) if "web" in pod["metadata"]["name"]
         ]
-        assert [self._delete(name) for name in web[:2]] == [200, 429]
+        answers = [self._delete(name) for name in web[:2]]
+        assert [code for code, _ in answers] == [200, 429], answers
 
-    def _delete(self, name: str) -> int:
+    def _delete(self, name: str) -> tuple[int, str]:
         try:
             self._cluster.api.delete(f"/api/v1/namespaces/{TRY}/pods/{name}")
         except ApiError as error:
-            return error.status
-        return 200
+            return error.status, str(error)
+        return 200, ""
 
 
 @pytest.mark.parametrize("helm", [True, False], ids=["with helm", "without helm"])

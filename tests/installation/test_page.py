@@ -141,8 +141,10 @@ class Reader:
         for step in chosen:
             text = step.text.replace("python:3.13-slim", BASE)
             _LOG.info("$ %s", text)
-            asks = text == "intact uninstall"
-            self.said[step.text] = self._shell.type(text, "y" if asks else "")
+            answer = ""
+            if text == "intact uninstall":  # it asks, on a terminal
+                text, answer = f"script --quiet --return --command '{text}' /dev/null", "y"
+            self.said[step.text] = self._shell.type(text, answer)
 
     @property
     def at_the_end(self) -> bool:

@@ -6,8 +6,7 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -21,6 +20,7 @@ from intact.kube.lease import Election
 from intact.kube.reflector import Reflector
 from intact.model.meta import LabelSelector
 from intact.operator import http
+from intact.operator.background import in_background
 from intact.operator.controllers import Controllers
 from intact.operator.errors import StartError
 from intact.operator.install.install import install, refuse_foreign
@@ -82,7 +82,7 @@ async def run(options: Options) -> None:
             log.info("serving http on %s", ", ".join(addresses))
             if "pdb" in options.controllers and options.webhook is None:
                 log.warning("%s", _NO_WEBHOOK)
-            async with _background(*process.parts()):
+            async with in_background(*process.parts()):
                 await stopped.wait()
                 log.info("stopping")
 
@@ -152,7 +152,7 @@ class Process:
         return checks
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
-        """What runs in the background."""
+        """What runs in the background: first the watches, on which the others depend."""
         parts = [self.controllers.run()]
         if self.webhooks is not None:
             parts.append(self.webhooks.run())
@@ -189,16 +189,6 @@ def _now() -> datetime:
 def _identity() -> str:
     """Unique for each process: a restarted container keeps its host name."""
     return f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
-
-
-@asynccontextmanager
-async def _background(*parts: Coroutine[Any, Any, None]) -> AsyncGenerator[None, None]:
-    """Run the parts beside the block. If one fails, all end, with its error."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(part) for part in parts]
-        yield
-        for task in tasks:
-            task.cancel()
 
 
 def _on_signals() -> asyncio.Event:

@@ -199,9 +199,10 @@ def group_pdb(
     return msgspec.structs.replace(found, metadata=written)
 
 
-def node(name: str = "node-0", *, ready: bool = True) -> Node:
+def node(name: str = "node-0", *, ready: bool = True, cordoned: bool = False) -> Node:
     status = {"conditions": [{"type": "Ready", "status": "True" if ready else "Unknown"}]}
-    return msgspec.convert({"metadata": {"name": name}, "status": status}, Node)
+    spec = {"unschedulable": cordoned}
+    return msgspec.convert({"metadata": {"name": name}, "spec": spec, "status": status}, Node)
 
 
 def picture(*pods: DetailedPod, intact: bool | None = True, **objects: Any) -> Picture:

@@ -19,6 +19,7 @@ from intact.sandbox.api.failures import Failure
 from intact.sandbox.api.selectors import parse_labels
 from intact.sandbox.rehearsal.compare import compared
 from intact.sandbox.rehearsal.drain import Drains
+from intact.sandbox.rehearsal.recording import Recording
 from intact.sandbox.rehearsal.rehearse import Outcome, RehearsalError, Work, rehearse
 from intact.sandbox.rehearsal.report import Report
 from intact.sandbox.rehearsal.rollout import changed, restarted, roll_out
@@ -48,7 +49,7 @@ def drain(
         done = await drains.run(chosen, parallel)
         return Outcome(done, stage.nodes())
 
-    _show(_rehearsed(snapshot, "drain", work, _options(rehearsal)), rehearsal.output)
+    _show(_rehearsed(snapshot, "drain", work, rehearsal), rehearsal.output)
 
 
 def upgrade(
@@ -67,7 +68,7 @@ def upgrade(
         done = await upgrade_nodes(stage, drains, chosen, batch, back_after)
         return Outcome(done, stage.nodes())
 
-    _show(_rehearsed(snapshot, "upgrade", work, _options(rehearsal)), rehearsal.output)
+    _show(_rehearsed(snapshot, "upgrade", work, rehearsal), rehearsal.output)
 
 
 def rollout(cluster: Cluster, rehearsal: Rehearsal, groups: Sequence[str]) -> None:
@@ -77,7 +78,7 @@ def rollout(cluster: Cluster, rehearsal: Rehearsal, groups: Sequence[str]) -> No
     async def work(stage: Stage) -> Outcome:
         return Outcome(await roll_out(stage, wanted))
 
-    report = _once(snapshot, "rollout", work, _options(rehearsal), intact=True)
+    report = _filmed(snapshot, "rollout", work, rehearsal, intact=True)
     if not _runs_intact(snapshot):
         report.notes.append("This cluster does not run Intact, which rolls out RoleBasedGroups.")
     _show(report, rehearsal.output)
@@ -143,22 +144,50 @@ def _runs_intact(snapshot: Snapshot) -> bool:
     )
 
 
-def _rehearsed(snapshot: Snapshot, action: str, work: Work, options: Options) -> Report:
+def _rehearsed(snapshot: Snapshot, action: str, work: Work, rehearsal: Rehearsal) -> Report:
     intact = _runs_intact(snapshot)
-    report = _once(snapshot, action, work, options, intact=intact)
+    report = _filmed(snapshot, action, work, rehearsal, intact=intact)
     if not intact:
         report = compared(
             report,
             snapshot,
-            lambda other: _once(other, action, work, options, intact=True),
+            lambda other: _once(other, action, work, _options(rehearsal), intact=True),
         )
     report.notes.extend(_unread(snapshot, intact=intact))
     return report
 
 
-def _once(snapshot: Snapshot, action: str, work: Work, options: Options, *, intact: bool) -> Report:
+def _filmed(
+    snapshot: Snapshot, action: str, work: Work, rehearsal: Rehearsal, *, intact: bool
+) -> Report:
+    """With its course in a file, if that is wanted."""
+    options = _options(rehearsal)
+    if rehearsal.film is None:
+        return _once(snapshot, action, work, options, intact=intact)
+    file = Path(rehearsal.film)
+    if not file.absolute().parent.is_dir():  # said before the work, not after it
+        raise click.ClickException(f"{file}: there is no directory {file.parent}")
+    recording = Recording()
+    report = _once(snapshot, action, work, options, recording, intact=intact)
     try:
-        return rehearse(snapshot, action, work, options, intact=intact)
+        recording.write(file)
+    except OSError as error:
+        raise click.ClickException(f"{file}: {error.strerror}") from None
+    click.echo(f"{file}: {len(recording.film.changes) + 1} frames", err=True)
+    return report
+
+
+def _once(
+    snapshot: Snapshot,
+    action: str,
+    work: Work,
+    options: Options,
+    recording: Recording | None = None,
+    *,
+    intact: bool,
+) -> Report:
+    try:
+        return rehearse(snapshot, action, work, options, intact=intact, recording=recording)
     except RehearsalError as error:
         raise click.ClickException(str(error)) from None
 

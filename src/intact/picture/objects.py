@@ -10,6 +10,7 @@ from intact.model.pod import DetailedPod
 from intact.model.pub import PodUnavailableBudget
 from intact.model.rbg import RoleBasedGroup
 from intact.model.scheduling import GangWorkload, LeaderWorkerSet, PodGroup
+from intact.model.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,20 @@ class OwnerObject:
     """How many it wants, where it says so."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Of its pod template."""
+
+
+def owner_object(group: str, kind: str, found: Workload) -> OwnerObject:
+    meta = found.metadata
+    return OwnerObject(
+        group=group,
+        kind=kind,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        owner_references=meta.owner_references,
+        replicas=found.spec.replicas,
+        labels=found.spec.template.metadata.labels,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from intact.cli.main import main
 from intact.kube.errors import Unreachable
 from intact.sandbox import MemoryApi
+from intact.sandbox.rehearsal.film import read_film
 from intact.sandbox.rehearsal.load import load
 from intact.sandbox.snapshot.document import Unreadable, write
 from tests.support.small_clusters import SmallCluster
@@ -266,3 +267,63 @@ def test_a_drain_that_the_copy_refuses_is_an_error(
     result = rehearsed(web(), tmp_path, "drain", "node-0")
     assert result.exit_code == 1
     assert result.output.startswith("Error: ")
+
+
+@pytest.mark.parametrize("intact", [True, False])
+def test_a_film_of_a_drain(tmp_path: Path, *, intact: bool) -> None:
+    made, file = web(), tmp_path / "film.json.gz"
+    made.intact = intact
+    result = rehearsed(made, tmp_path, "drain", "node-0", "-o", "json", "--film", str(file))
+    assert result.exit_code == 0, result.output
+    film = read_film(file)
+    assert f"{film.length} frames" in result.stderr
+    assert json.loads(result.stdout)["goesThrough"]
+    assert (film.action, film.intact) == ("drain", intact)
+    last = film.at(film.length - 1).objects
+    assert "node-0" not in {each.spec.node_name for each in last.pods}
+
+
+def test_a_film_of_an_upgrade_also_of_one_that_does_not_go_through(tmp_path: Path) -> None:
+    made, file = web(), tmp_path / "film.json"
+    made.pod("bare", "node-0")
+    result = rehearsed(made, tmp_path, "upgrade", "--batch", "1", "--film", str(file))
+    assert result.exit_code == 3
+    film = read_film(file)
+    last = film.at(film.length - 1).objects
+    assert "bare" in {each.metadata.name for each in last.pods}
+
+
+def test_a_film_of_a_rollout(tmp_path: Path) -> None:
+    snapshot, file = tmp_path / "snapshot.json", tmp_path / "film.json"
+    write(rbg_snapshot(), snapshot)
+    arguments = ["rehearse", "rollout", "llm", "--from", str(snapshot), "--film", str(file)]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    film = read_film(file)
+    first, last = film.at(0).objects, film.at(film.length - 1).objects
+    [before], [after] = first.rbgs, last.rbgs
+    assert after.metadata.generation > before.metadata.generation
+    assert not {each.metadata.uid for each in first.pods} & {
+        each.metadata.uid for each in last.pods
+    }
+
+
+def test_a_film_that_cannot_be_written_is_said_before_the_work(tmp_path: Path) -> None:
+    for film, code, said in (
+        (tmp_path / "away" / "film.json", 1, "there is no directory"),
+        (tmp_path, 2, "is a directory"),
+    ):
+        result = rehearsed(web(), tmp_path, "drain", "node-0", "--film", str(film))
+        assert (result.exit_code, said in result.output) == (code, True), result.output
+        assert "goes through" not in result.output
+
+
+def test_a_film_whose_disk_is_full_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("intact.sandbox.rehearsal.recording.write_file", full)
+    result = rehearsed(web(), tmp_path, "drain", "node-0", "--film", str(tmp_path / "film.json"))
+    assert result.exit_code == 1
+    assert result.output.endswith("film.json: No space left on device\n")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from intact.kube.errors import KubeError
 from intact.sandbox.loop import run
 from intact.sandbox.rehearsal.reasons import Reasons
+from intact.sandbox.rehearsal.recording import Recording
 from intact.sandbox.rehearsal.report import Going, NodeReport, Report, StartTime
 from intact.sandbox.rehearsal.stage import Options, Stage, staged
 from intact.sandbox.snapshot.document import Snapshot
@@ -26,19 +27,33 @@ Work = Callable[[Stage], Awaitable[Outcome]]
 
 
 def rehearse(
-    snapshot: Snapshot, action: str, work: Work, options: Options, *, intact: bool
+    snapshot: Snapshot,
+    action: str,
+    work: Work,
+    options: Options,
+    *,
+    intact: bool,
+    recording: Recording | None = None,
 ) -> Report:
-    """Raises `RehearsalError`."""
-    found = run(_rehearse(snapshot, action, work, options, intact=intact))
+    """`recording`: records the work, and what follows from it. Raises `RehearsalError`."""
+    found = run(_rehearse(snapshot, action, work, options, recording, intact=intact))
     if isinstance(found, KubeError):
         raise RehearsalError(str(found)) from found
     return found
 
 
 async def _rehearse(
-    snapshot: Snapshot, action: str, work: Work, options: Options, *, intact: bool
+    snapshot: Snapshot,
+    action: str,
+    work: Work,
+    options: Options,
+    recording: Recording | None,
+    *,
+    intact: bool,
 ) -> Report | KubeError:
     async with staged(snapshot, options, intact=intact) as stage:
+        if recording is not None:
+            recording.begin(stage, snapshot, action)
         ended = "done"
         outcome = Outcome(done=False)
         try:
@@ -54,6 +69,8 @@ async def _rehearse(
         else:
             await stage.recover()
         stage.observer.finish()
+        if recording is not None:
+            recording.end()
         return _report(stage, action, outcome, ended, took)
 
 

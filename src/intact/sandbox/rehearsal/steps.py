@@ -23,6 +23,8 @@ class Steps:
         self.pods: dict[tuple[str, str, str], PodSteps] = {}
         """By node, namespace and name: kubectl asks for a name."""
         self._attempts: dict[str, int] = {}
+        self.on_refused: Callable[[str, Step], None] = lambda _node, _step: None
+        """Called with the node that is drained."""
 
     def of_node(self, node: str) -> Report:
         """Takes the steps of a drain of this node."""
@@ -37,6 +39,8 @@ class Steps:
                 known.attempts += 1
                 self._attempts[done.uid] = self._attempts.get(done.uid, 0) + 1
                 return  # the answer tells more
+            if done.what is What.REFUSED:
+                self.on_refused(node, done)
             known.uid, known.what, known.why = done.uid, done.what, done.why
 
         return step

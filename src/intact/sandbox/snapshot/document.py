@@ -1,7 +1,5 @@
 """The file: what it says about itself and the cluster, and the objects by kind."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from intact.model.times import timestamp
+from intact.sandbox.snapshot.compressed import DamagedError, read_file, write_file
 
 Json: TypeAlias = dict[str, Any]
 
@@ -169,16 +168,12 @@ def _check(file: _File) -> None:
 
 def write(snapshot: Snapshot, file: Path) -> None:
     """Compressed if the name ends in .gz. Raises `OSError`."""
-    body = encode(snapshot)
-    file.write_bytes(gzip.compress(body, mtime=0) if file.suffix == ".gz" else body)
+    write_file(encode(snapshot), file)
 
 
 def read(file: Path) -> Snapshot:
     """Raises `SnapshotError` and `OSError`."""
-    body = file.read_bytes()
-    if body.startswith(b"\x1f\x8b"):
-        try:
-            body = gzip.decompress(body)
-        except (OSError, EOFError, zlib.error) as error:
-            raise SnapshotError(f"the compressed file is damaged: {error}") from None
-    return decode(body)
+    try:
+        return decode(read_file(file))
+    except DamagedError as error:
+        raise SnapshotError(str(error)) from None

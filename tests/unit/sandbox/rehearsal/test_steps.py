@@ -40,3 +40,11 @@ def test_attempts_belong_to_the_pod_that_was_there() -> None:
     assert (steps.attempts("old"), steps.attempts("new"), steps.attempts("no")) == (1, 1, 0)
     assert [each.uid for each in steps.on("node-0")] == ["new"]
     assert steps.on("node-1") == []
+
+
+def test_refusals_are_told_as_they_happen() -> None:
+    steps = Steps()
+    told: list[tuple[str, str, str]] = []
+    steps.on_refused = lambda node, step: told.append((node, step.name, step.why))
+    done(steps, What.EVICTING, What.REFUSED, What.EVICTING, What.EVICTED, What.GONE)
+    assert told == [("node-0", "web-0", "not now")]

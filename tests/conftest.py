@@ -14,6 +14,7 @@ _NEEDS = {
     "cluster": "kubernetes",
     "installation": "installation",
     "karpenter": "karpenter",
+    "page": "page",
     "prometheus": "prometheus",
 }
 """The marker of each directory of tests that need more than Python."""

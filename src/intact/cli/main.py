@@ -255,6 +255,33 @@ def check(
     command.check(cluster, files, all_namespaces=all_namespaces, wait=wait, output=output)
 
 
+@main.command()
+@cluster_options
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Port of the page on 127.0.0.1. 0 takes a free one.",
+)
+@click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE",
+    help="A snapshot, or the film of a rehearsal; else the cluster itself.",
+)
+def dashboard(cluster: Cluster, port: int, opened: bool, source: str | None) -> None:
+    """Serve a page on this machine that shows groups, budgets and nodes, live.
+
+    It reads with your own rights, changes nothing, and installs nothing in the cluster.
+    """
+    from intact.cli.dashboard import command
+
+    command.dashboard(cluster, port, source, opened=opened)
+
+
 @main.group()
 def rehearse() -> None:
     """Find out what a maintenance would do, on a copy of the cluster in simulated time.

@@ -144,6 +144,8 @@ class Rehearsal:
     ready_after: dict[str, float]
     gone_after: dict[str, float]
     horizon: float
+    film: str | None = None
+    """The file that the course is written to."""
 
 
 node_selector = click.option(
@@ -180,6 +182,12 @@ def rehearsal_options(command: Callable[..., R]) -> Callable[..., R]:
         help="Simulated time after which the rehearsal ends.",
     )
     @click.option(
+        "--film",
+        type=click.Path(dir_okay=False, writable=True),
+        metavar="FILE",
+        help="Also write the course of the rehearsal; compressed if it ends in .gz.",
+    )
+    @click.option(
         "-o",
         "--output",
         type=click.Choice(["text", "json"]),
@@ -196,6 +204,7 @@ def rehearsal_options(command: Callable[..., R]) -> Callable[..., R]:
         ready_after: tuple[tuple[str, float], ...],
         gone_after: tuple[tuple[str, float], ...],
         horizon: float,
+        film: str | None,
         **given: object,
     ) -> R:
         rehearsal = Rehearsal(
@@ -206,6 +215,7 @@ def rehearsal_options(command: Callable[..., R]) -> Callable[..., R]:
             dict(ready_after),
             dict(gone_after),
             horizon,
+            film,
         )
         return command(rehearsal=rehearsal, **given)
 

@@ -22,7 +22,7 @@ from intact.model.workload import Workload
 from intact.operator.names import LEASE
 from intact.operator.pdb.group_sources import VERSIONS
 from intact.operator.webhook.registration import is_registered
-from intact.picture.objects import Objects, OwnerObject
+from intact.picture.objects import Objects, OwnerObject, owner_object
 
 DETAILED_PODS = Resource(DetailedPod, "", "v1", "pods", "Pod")
 _LEVELS = 4
@@ -162,7 +162,7 @@ class Reading:
         for plural, one in served.items():
             if one.kind == kind and "/" not in plural:
                 resource = Resource(Workload, group, version, plural, kind, one.namespaced)
-                return [_owner(resource, each) for each in await self.all(resource)]
+                return [owner_object(group, kind, each) for each in await self.all(resource)]
         return []
 
     def _not_read(self, what: str, error: KubeError) -> None:
@@ -175,20 +175,6 @@ async def _nothing() -> list[Any]:
 
 async def _unknown() -> None:
     return None
-
-
-def _owner(resource: Resource[Workload], found: Workload) -> OwnerObject:
-    meta = found.metadata
-    return OwnerObject(
-        group=resource.group,
-        kind=resource.kind,
-        namespace=meta.namespace,
-        name=meta.name,
-        uid=meta.uid,
-        owner_references=meta.owner_references,
-        replicas=found.spec.replicas,
-        labels=found.spec.template.metadata.labels,
-    )
 
 
 def _names_pod_groups(found: Objects) -> bool:

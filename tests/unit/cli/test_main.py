@@ -15,6 +15,7 @@ from tests.support.examples import ROOT
 
 COMMANDS = [
     "check",
+    "dashboard",
     "drain",
     "get",
     "manifests",

@@ -7,16 +7,19 @@ import logging
 from collections.abc import AsyncGenerator, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 from intact.cli.reading import DETAILED_PODS, complete
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.reflector import Reflector
-from intact.kube.resources import PDBS, PUBS
+from intact.kube.resources import NODES, PDBS, PUBS, RBGS
 from intact.kube.store import Store
 from intact.model.pdb import PodDisruptionBudget
+from intact.model.places import Node
 from intact.model.pod import DetailedPod
 from intact.model.pub import PodUnavailableBudget
+from intact.model.rbg import RoleBasedGroup
 from intact.picture.objects import Objects
 
 _TOGETHER = 0.2
@@ -24,12 +27,18 @@ _TOGETHER = 0.2
 
 
 class Live:
-    def __init__(self, client: Client, namespace: str) -> None:
+    def __init__(self, client: Client, namespace: str, *, whole: bool = False) -> None:
+        """With `whole`, nodes and RoleBasedGroups are followed, too."""
         self._client = client
         self._namespace = namespace
         self._pods = Reflector(client, DETAILED_PODS, Store[DetailedPod](), namespace=namespace)
         self._pdbs = Reflector(client, PDBS, Store[PodDisruptionBudget](), namespace=namespace)
         self._pubs = Reflector(client, PUBS, Store[PodUnavailableBudget](), namespace=namespace)
+        self._nodes = Reflector(client, NODES, Store[Node]())
+        self._rbgs = Reflector(client, RBGS, Store[RoleBasedGroup](), namespace=namespace)
+        self._reflectors: list[Reflector[Any]] = [self._pods, self._pdbs, self._pubs]
+        if whole:
+            self._reflectors += [self._nodes, self._rbgs]
         self._changed = asyncio.Event()
         self._known: Objects | None = None
         self._named: Hashable = None
@@ -38,14 +47,13 @@ class Live:
     async def running(self) -> AsyncGenerator[None, None]:
         # What a watch has to say about its troubles is for the log of an operator.
         logging.getLogger("intact").addHandler(logging.NullHandler())
-        reflectors = (self._pods, self._pdbs, self._pubs)
-        tasks = [asyncio.create_task(each.run()) for each in reflectors]
+        tasks = [asyncio.create_task(each.run()) for each in self._reflectors]
         try:
-            await asyncio.gather(*(each.wait_tried() for each in reflectors))
+            await asyncio.gather(*(each.wait_tried() for each in self._reflectors))
             if self._pods.error:
                 raise KubeError(self._pods.error)
-            for store in (self._pods.store, self._pdbs.store, self._pubs.store):
-                store.subscribe(lambda _old, _new: self._changed.set())
+            for each in self._reflectors:
+                each.store.subscribe(lambda _old, _new: self._changed.set())
             yield
         finally:
             for task in tasks:
@@ -69,11 +77,19 @@ class Live:
             self._named = named
         failed = {
             each.resource.full_name: each.error
-            for each in (self._pods, self._pdbs, self._pubs)
+            for each in self._reflectors
             if each.error and each.served
         }
         unreadable = {**self._known.unreadable, **failed}
-        return replace(self._known, pods=pods, pdbs=pdbs, pubs=pubs, unreadable=unreadable)
+        return replace(
+            self._known,
+            pods=pods,
+            pdbs=pdbs,
+            pubs=pubs,
+            nodes=list(self._nodes.store),
+            rbgs=list(self._rbgs.store),
+            unreadable=unreadable,
+        )
 
 
 def _named(found: Objects) -> Hashable:

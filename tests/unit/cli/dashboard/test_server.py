@@ -1,0 +1,101 @@
+"""The page over HTTP."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from intact.cli.dashboard.server import Dashboard
+from intact.cli.dashboard.sources import LiveCluster, from_file
+from tests.support.pictures import pdb, pod
+from tests.unit.cli.inhabited import Inhabited, inhabited
+from tests.unit.sandbox.rehearsal.filmed import groups, recorded
+
+VIEWS = ["", "budgets/pdb/llm/llm-pods", "rollouts", "drains", "why/pod/llm/a"]
+
+
+@asynccontextmanager
+async def served(directory: Path) -> AsyncGenerator[tuple[Dashboard, Inhabited, ClientSession]]:
+    async with inhabited(directory, pod("a"), pdbs=[pdb()]) as cluster, ClientSession() as http:
+        page = Dashboard(LiveCluster(cluster.client, "here"))
+        async with page.serving():
+            yield page, cluster, http
+
+
+async def test_views(tmp_path: Path) -> None:
+    async with served(tmp_path) as (page, _cluster, http):
+        for view in VIEWS:
+            async with http.get(page.address + view) as answer:
+                assert answer.status == 200, view
+                assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+                assert "<main" in await answer.text()
+        for name in ("page.css", "page.js"):
+            async with http.get(f"{page.address}static/{name}") as answer:
+                assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("why/pod/llm/missing", {}, 404),
+        ("static/../server.py", {}, 404),
+        ("static/x", {}, 404),
+        ("nothing", {}, 404),
+        ("", {"Host": "evil.example"}, 403),
+        ("", {"Origin": "http://evil.example"}, 403),
+        ("changes", {"Sec-Fetch-Site": "cross-site"}, 403),
+    ],
+)
+async def test_refusals(tmp_path: Path, path: str, headers: dict[str, str], status: int) -> None:
+    async with (
+        served(tmp_path) as (page, _cluster, http),
+        http.get(page.address + path, headers=headers) as answer,
+    ):
+        assert answer.status == status
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+async def test_a_wrong_token_and_writes_are_refused(tmp_path: Path) -> None:
+    async with served(tmp_path) as (page, _cluster, http):
+        wrong = page.address.replace(page.token, "x" * len(page.token))
+        async with http.get(wrong) as answer:
+            assert answer.status == 403
+            assert "token" in await answer.text()
+        async with http.post(page.address) as answer:
+            assert answer.status == 405
+
+
+async def test_the_stream_says_when_something_has_changed(tmp_path: Path) -> None:
+    async with (
+        served(tmp_path) as (page, cluster, http),
+        http.get(f"{page.address}changes") as answer,
+        asyncio.timeout(20),
+    ):
+        assert answer.content_type == "text/event-stream"
+        first = await answer.content.readline()
+        await cluster.pods(pod("b"))
+        line = b"\n"
+        while not line.startswith(b"data:") or line == first:
+            line = await answer.content.readline()
+        async with http.get(f"{page.address}why/pod/llm/b") as view:
+            assert view.status == 200
+
+
+async def test_frames_of_a_film(tmp_path: Path) -> None:
+    path = tmp_path / "drain.film"
+    recorded(groups(), "node-0").write(path)
+    source = from_file(path)
+    assert source.film is not None
+    page = Dashboard(source)
+    async with page.serving(), ClientSession() as http:
+        async with http.get(f"{page.address}drains") as answer:
+            assert "No node is cordoned" in await answer.text()
+        async with http.get(f"{page.address}drains?frame={source.film.length - 1}") as answer:
+            assert "node-0" in await answer.text()
+        async with http.get(f"{page.address}?frame=x") as answer:
+            assert answer.status == 400
+        async with http.get(f"{page.address}?frame=99999") as answer:
+            assert answer.status == 200

@@ -4,17 +4,26 @@ BENCH_VENV := .venv-bench
 PYTHON := python3
 ARGS :=
 
-.PHONY: run test test-kubernetes test-installation test-prometheus test-karpenter test-versions
-.PHONY: soak lint format monitoring chart bench release lock clean
+.PHONY: run test test-page test-kubernetes test-installation test-prometheus test-karpenter
+.PHONY: test-versions chromium soak lint format monitoring chart bench release lock clean
 
 # In seconds, on a cluster in one process; ARGS=--kubernetes on a real one, which is built first.
 run: $(VENV)/ready-to-run
 	@PYTHONPATH=src $(VENV)/bin/python -m demo $(ARGS)
 
-# What needs no Kubernetes: minutes, with the installation.
+# What needs no Kubernetes: minutes, with the installation. Without chromium, page tests are skipped.
 test: $(VENV)/ready
 	$(VENV)/bin/pytest -n auto \
 		-m "not kubernetes and not installation and not prometheus and not karpenter" $(ARGS)
+
+# The page in a browser, which is installed first, as root; it fails where that cannot be.
+test-page: chromium $(VENV)/ready
+	PAGE_TESTS=required $(VENV)/bin/pytest -n auto -m page $(ARGS)
+
+BROWSERS := chromium chromium-browser google-chrome
+chromium:
+	@[ -n "$$(which $(BROWSERS))" ] || { apt-get update --quiet \
+	&& apt-get install --quiet --yes --no-install-recommends chromium fonts-dejavu-core; }
 
 # The rest, on a Kubernetes that is built first, once.
 test-kubernetes: $(VENV)/ready

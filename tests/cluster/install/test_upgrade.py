@@ -3,7 +3,7 @@ replica, as a Deployment does it. Nothing is overspent, and nothing stays stuck.
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,15 @@ from devcluster.operator_process import OperatorProcess
 from devcluster.waiting import wait_for
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.earlier_release import earlier_source
-from tests.support.namespace_under_test import NamespaceUnderTest, Watched, groups_down
+from tests.support.namespace_under_test import (
+    UNREADY,
+    WITHIN,
+    NamespaceUnderTest,
+    State,
+    Watched,
+    groups_down,
+    is_available,
+)
 from tests.support.objects import STATEFUL_SETS, spread_stateful_set
 from tests.support.pdb_groups import Groups
 
@@ -70,26 +78,61 @@ def intact_cluster(
 
 
 async def make_shards(ns: NamespaceUnderTest, labels: dict[str, str]) -> None:
+    """New pods are ready once the test lets them."""
     for name in SHARDS:
         body = spread_stateful_set(name, SIZE, "shard", labels | {"test": ns.name})
+        body["spec"]["template"]["metadata"]["annotations"] = {UNREADY: "true"}
         await ns.create(STATEFUL_SETS, body)
-    await ns.running(SIZE * len(SHARDS))
+    async with ns.watched() as watched:
+        await let_ready(ns, watched, set(SHARDS), all_serve)
+
+
+async def let_ready(
+    ns: NamespaceUnderTest, watched: Watched, groups: set[str], until: Callable[[State], bool]
+) -> None:
+    """Let the pods of these groups be ready until the condition holds."""
+    async with asyncio.timeout(2 * WITHIN):
+        while not until(watched.states[-1]):
+            for one in watched.states[-1].values():
+                meta = one["metadata"]
+                held = UNREADY in meta.get("annotations", {})
+                if held and meta.get("labels", {}).get("shard") in groups:
+                    assert (await ns.annotate(meta["name"], {UNREADY: None})).code == 200
+            await asyncio.sleep(0.1)
+
+
+def all_serve(state: State) -> bool:
+    return sum(map(is_available, state.values())) == SIZE * len(SHARDS)
 
 
 async def drained_meanwhile(
     cluster: ClusterToUpgrade, ns: NamespaceUnderTest, *, earlier: bool
 ) -> Watched:
-    """Drain a node while both replicas are replaced, one after the other."""
+    """Drain a node while both replicas are replaced, one after the other. The drain takes one group
+    beside each new replica, and waits before the next, however long a replica takes to start."""
     names = await ns.on_node("node-0")
     cluster.choose(earlier=earlier)
     async with ns.watched() as watched, ns.drain("node-0") as drain:
-        await drain.says("will retry")
-        for _ in range(2):
+
+        def taken_groups(state: State) -> set[str]:
+            uids, first = watched.taken(state), watched.states[0]
+            return {first[uid]["metadata"]["labels"]["shard"] for uid in uids}
+
+        await watched.until(lambda state: len(taken_groups(state)) == 1)
+        for count in (2, 3):
             await cluster.add_one()
+            broken = taken_groups(watched.states[-1])
+            assert len(broken) == count - 1
+            await let_ready(ns, watched, broken, lambda state: taken_groups(state) != broken)  # noqa: B023
             # The earlier release closes idle connections just as a request may come.
             await drain.between_rounds(watched, names)
             assert await ns.on_node("node-0") != []
             await cluster.end_oldest()
+
+        def drained_and_whole(state: State) -> bool:
+            return len(watched.taken(state)) == len(names) and all_serve(state)
+
+        await let_ready(ns, watched, set(SHARDS), drained_and_whole)
         assert await drain.ended() == 0, drain.said
     assert await ns.on_node("node-0") == []
     return watched

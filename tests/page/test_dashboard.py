@@ -48,7 +48,7 @@ async def test_a_change_of_a_pod_is_seen_without_a_reload(browser: Browser, tmp_
 async def test_each_view_by_clicks(browser: Browser, tmp_path: Path) -> None:
     async with served(tmp_path) as (page, _cluster), browser.opened(page.address) as visit:
         at = visit.page
-        await at.get_by_role("link", name="s1-1: unready").click()
+        await at.get_by_role("link", name="s1-1: unready").first.click()
         assert "pod s1-1" in await at.locator("h1").inner_text()
         for name, title in (("Drains", "Nodes being drained"), ("Rollouts", "Rollouts")):
             await at.get_by_role("link", name=name, exact=True).click()
@@ -56,7 +56,7 @@ async def test_each_view_by_clicks(browser: Browser, tmp_path: Path) -> None:
         await at.get_by_role("link", name="Cluster", exact=True).click()
         await at.get_by_role("link", name="pub/llm", exact=True).click()
         assert "pub/llm" in await at.locator("h1").inner_text()
-        assert await at.locator("svg polyline").count() == 2
+        assert await at.locator("svg polyline").count() == 3
         assert await visit.complaints() == []
 
 
@@ -65,7 +65,11 @@ async def test_the_filter(browser: Browser, tmp_path: Path) -> None:
         await visit.page.get_by_label("text").fill("s0")
         await visit.page.keyboard.press("Enter")
         await visit.page.wait_for_url("**text=s0*")
-        assert await visit.page.locator("table.groups tbody tr").count() == 1
+        rows = visit.page.locator("table.groups tr.up, table.groups tr.down")
+        assert [await one.get_attribute("data-key") for one in await rows.all()] == [
+            "llm/pdb/llm-pods",  # one of its pods is called so
+            "llm/s0",
+        ]
         assert await visit.complaints() == []
 
 

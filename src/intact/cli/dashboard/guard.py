@@ -1,8 +1,8 @@
 """Who may read the page: a browser of this machine that has the token, asked by no other page.
 
 The server listens on loopback only. Another page of the browser can still send requests there, so
-the token is in the address, and Host and Origin must be ours: a name of somebody else that leads to
-this machine is refused.
+the token is in the address, and Host and Origin must be ours: a foreign name that leads to this
+machine is refused.
 """
 
 import hmac

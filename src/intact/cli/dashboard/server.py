@@ -2,24 +2,38 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from intact.cli.dashboard import views
 from intact.cli.dashboard.guard import HEADERS, guarded
-from intact.cli.dashboard.moment import History, Moment
+from intact.cli.dashboard.history import History
+from intact.cli.dashboard.moment import Moment
+from intact.cli.dashboard.screening import Screening
 from intact.cli.dashboard.sources import Source
+from intact.cli.dashboard.views.budget import budget
+from intact.cli.dashboard.views.cluster import Filter, cluster
+from intact.cli.dashboard.views.drain import drains
+from intact.cli.dashboard.views.parts import Unknown, Values, named
+from intact.cli.dashboard.views.rollout import group_named, rollout, rollouts
+from intact.cli.dashboard.views.why import why_group, why_node, why_pod
+from intact.cli.output import counted
+from intact.kube.errors import KubeError
 
 PAUSE = 0.25
 """Seconds between two updates of a page at least: four a second."""
 ALIVE = 15.0
 """Seconds after which a silent stream says that it lives."""
+AGAIN = 2.0
+"""Seconds after which a source that failed is asked again."""
 STATIC = Path(__file__).parent / "static"
+KINDS = {"page.css": "text/css", "page.js": "text/javascript"}
 
 
 class Dashboard:
@@ -27,8 +41,10 @@ class Dashboard:
         self.token = secrets.token_urlsafe(24)
         self.port = 0
         self._source = source
-        self._history = History()
+        self._screening = Screening(source.film) if source.film is not None else None
+        self._history = History(most=None) if source.film is not None else History()
         self._moment: Moment | None = None
+        self._problem = ""
         self._number = 0
         self._news = asyncio.Condition()
         self._begun = asyncio.Event()
@@ -39,6 +55,7 @@ class Dashboard:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._templates.filters["counted"] = counted
 
     @property
     def address(self) -> str:
@@ -71,14 +88,36 @@ class Dashboard:
             following.result()
 
     async def _follow(self) -> None:
-        async for moment in self._source.moments():
-            self._history.add(moment)
-            async with self._news:
-                self._moment = moment
-                self._number += 1
-                self._news.notify_all()
-            self._begun.set()
-            await asyncio.sleep(PAUSE)
+        """A source that fails is asked again: the page says so meanwhile."""
+        if self._screening is not None:
+            await self._tell(self._screening.at(0))
+            await self._screening.record(self._history)
+            await self._tell(self._screening.at(0))
+            return
+        clock = asyncio.get_running_loop().time
+        while True:
+            try:
+                async for moment in self._source.moments():
+                    begun = clock()
+                    self._history.add(moment)
+                    await self._tell(moment)
+                    # Drawing a large cluster takes a while: other work gets twice as long.
+                    await asyncio.sleep(max(PAUSE, 2 * (clock() - begun)))
+            except KubeError as error:
+                if self._moment is None:
+                    raise
+                await self._tell(self._moment, str(error))
+                await asyncio.sleep(AGAIN)
+            else:
+                return
+
+    async def _tell(self, moment: Moment, problem: str = "") -> None:
+        async with self._news:
+            self._moment = moment
+            self._problem = problem
+            self._number += 1
+            self._news.notify_all()
+        self._begun.set()
 
     def _application(self) -> web.Application:
         application = web.Application(middlewares=[guarded(self.token)])
@@ -88,90 +127,91 @@ class Dashboard:
         add("/{token}/rollouts", self._rollouts)
         add("/{token}/rollouts/{namespace}/{name}", self._rollout)
         add("/{token}/drains", self._drains)
-        add("/{token}/why/pod/{namespace}/{name}", self._why_pod)
-        add("/{token}/why/group/{namespace}/{name}", self._why_group)
-        add("/{token}/why/node/{name}", self._why_node)
+        add("/{token}/why/pod/{namespace}/{name}", self._why(why_pod, "namespace", "name"))
+        add("/{token}/why/group/{namespace}/{name:.+}", self._why(why_group, "namespace", "name"))
+        add("/{token}/why/node/{name}", self._why(why_node, "name"))
         add("/{token}/changes", self._changes)
         add("/{token}/static/{name}", self._static)
         return application
 
-    def _at(self, request: web.Request) -> Moment:
-        """The moment that is asked for: now, or that of a frame of a film."""
+    def _at(self, request: web.Request) -> tuple[Moment, dict[str, datetime]]:
+        """The moment that is asked for: now, or that of a frame of a film; with the end of its
+        timelines and, of a film, the place on them."""
         assert self._moment is not None
-        film = self._source.film
-        if film is None:
-            return self._moment
-        frame = film.at(_frame(request, film.length))
-        return Moment(frame.objects, frame.now)
+        if self._screening is None:
+            return self._moment, {"end": self._moment.now}
+        moment = self._screening.at(_number(request, "frame", 0))
+        return moment, {"end": self._screening.end, "at": moment.now}
 
-    def _render(self, request: web.Request, view: str, values: views.Values) -> web.Response:
-        film = self._source.film
-        number = _frame(request, film.length) if film is not None else 0
+    def _render(self, request: web.Request, view: str, values: Values) -> web.Response:
+        screening = self._screening
         shown: dict[str, Any] = {
-            **values,
             "view": view,
             "base": f"/{self.token}",
             "title": self._source.title,
+            "caption": self._source.caption,
+            "problem": self._problem,
             "path": request.path,
             "number": self._number,
-            "frames": film.length if film is not None else 0,
-            "frame": number,
-            "seconds": film.seconds[number] if film is not None else 0,
+            "asked": request.query,
+            "query": lambda **more: _query(request, more),
+            "film": screening and screening.frame(_number(request, "frame", 0)),
+            **values,
         }
         text = self._templates.get_template(f"{view}.html").render(shown)
         return web.Response(text=text, content_type="text/html", headers=HEADERS)
 
     async def _cluster(self, request: web.Request) -> web.Response:
-        asked = {name: request.query.get(name, "") for name in views.Filter.__slots__}
+        wanted = Filter(**{name: request.query.get(name, "") for name in Filter.__slots__})
+        moment, _times = self._at(request)
         return self._render(
-            request, "cluster", views.cluster(self._at(request), views.Filter(**asked))
+            request, "cluster", cluster(moment, wanted, _number(request, "page", 1))
         )
 
     async def _budget(self, request: web.Request) -> web.Response:
-        moment, info = self._at(request), request.match_info
-        named = info["short"], info["namespace"], info["name"]
-        found = [
-            one
-            for one in moment.picture.budgets
-            if (one.reference, one.namespace) == (f"{named[0]}/{named[2]}", named[1])
-        ]
-        refused = await self._source.refused(found[0]) if found else ()
-        return self._render(
-            request, "budget", _known(views.budget, moment, self._history, refused, *named)
-        )
+        moment, times = self._at(request)
+        info = request.match_info
+        with _not_found():
+            found = named(moment.picture.budgets, info["short"], info["namespace"], info["name"])
+        refused = await self._source.refused(found, moment.now)
+        page = _number(request, "page", 1)
+        points = self._history.of_budget(found)
+        values = budget(moment, found, points, refused, page=page, **times)
+        return self._render(request, "budget", values)
 
     async def _rollouts(self, request: web.Request) -> web.Response:
-        return self._render(request, "rollouts", views.rollouts(self._at(request)))
+        return self._render(request, "rollouts", rollouts(self._at(request)[0]))
 
     async def _rollout(self, request: web.Request) -> web.Response:
-        info = request.match_info
-        values = _known(views.rollout, self._at(request), info["namespace"], info["name"])
+        moment, times = self._at(request)
+        with _not_found():
+            group = group_named(moment, request.match_info["namespace"], request.match_info["name"])
+        revisions = await self._source.revisions(group)
+        values = rollout(moment, group, self._history, revisions, **times)
         return self._render(request, "rollout", values)
 
     async def _drains(self, request: web.Request) -> web.Response:
-        return self._render(request, "drains", views.drains(self._at(request)))
+        moment, _times = self._at(request)
+        if self._screening is None:
+            return self._render(request, "drains", drains(moment, self._history.drains))
+        number = _number(request, "frame", 0)
+        values = drains(moment, self._screening.drains(number), self._screening.refusals(number))
+        return self._render(request, "drains", values)
 
-    async def _why_pod(self, request: web.Request) -> web.Response:
-        info = request.match_info
-        values = _known(views.why_pod, self._at(request), info["namespace"], info["name"])
-        return self._render(request, "why", values)
+    def _why(self, view: Callable[..., Values], *names: str) -> Callable[[web.Request], Any]:
+        async def answer(request: web.Request) -> web.Response:
+            with _not_found():
+                values = view(self._at(request)[0], *(request.match_info[one] for one in names))
+            return self._render(request, "why", values)
 
-    async def _why_group(self, request: web.Request) -> web.Response:
-        info = request.match_info
-        values = _known(views.why_group, self._at(request), info["namespace"], info["name"])
-        return self._render(request, "why", values)
-
-    async def _why_node(self, request: web.Request) -> web.Response:
-        values = _known(views.why_node, self._at(request), request.match_info["name"])
-        return self._render(request, "why", values)
+        return answer
 
     async def _static(self, request: web.Request) -> web.Response:
-        kinds = {"page.css": "text/css", "page.js": "text/javascript"}
         name = request.match_info["name"]
-        if name not in kinds:
+        if name not in KINDS:
             raise web.HTTPNotFound
         text = (STATIC / name).read_text()
-        return web.Response(text=text, content_type=kinds[name], headers=HEADERS)
+        return web.Response(text=text, content_type=KINDS[name], headers=HEADERS)
 
     async def _changes(self, request: web.Request) -> web.StreamResponse:
         """Says when there is a new moment. The page then asks for its view again."""
@@ -195,17 +235,26 @@ class Dashboard:
             await asyncio.sleep(PAUSE)
 
 
-def _frame(request: web.Request, length: int) -> int:
+@contextmanager
+def _not_found() -> Generator[None, None, None]:
     try:
-        number = int(request.query.get("frame", "0"))
-    except ValueError:
-        raise web.HTTPBadRequest(text="frame must be a number\n") from None
-    return min(max(number, 0), length - 1)
-
-
-def _known(view: Any, *given: Any) -> views.Values:
-    try:
-        found: views.Values = view(*given)
-    except views.Unknown as error:
+        yield
+    except Unknown as error:
         raise web.HTTPNotFound(text=f"{error}\n") from None
-    return found
+
+
+def _number(request: web.Request, name: str, default: int) -> int:
+    text = request.query.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise web.HTTPBadRequest(text=f"{name}: {text[:20]!r} is not a number\n")
+    return int(text)
+
+
+def _query(request: web.Request, more: dict[str, object]) -> str:
+    """Of a link: the frame of a film stays, and of a link to the same view all that was asked."""
+    kept = dict(request.query) if more else {}
+    if "frame" in request.query:
+        kept["frame"] = request.query["frame"]
+    kept |= {name: str(value) for name, value in more.items()}
+    found = urlencode({name: value for name, value in kept.items() if value})
+    return f"?{found}" if found else ""

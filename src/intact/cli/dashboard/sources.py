@@ -1,44 +1,68 @@
 """Where the page's moments come from: a cluster, a snapshot, or the film of a rehearsal."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import click
+import msgspec
 
 from intact.cli.dashboard.moment import Moment
 from intact.cli.get.live import Live
+from intact.cli.rbg.history import entries
+from intact.cli.rbg.revisions import revisions_of
 from intact.cli.why.events import Refused, refused_by
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
+from intact.model.pod_state import controller_uid
+from intact.model.rbg import RoleBasedGroup
+from intact.model.role_workload import ControllerRevision
+from intact.model.times import timestamp
+from intact.operator.rbg.resources import REVISIONS
 from intact.picture.budgets import BudgetPicture
 from intact.sandbox.rehearsal.film import Film, FilmError, read_film
 from intact.sandbox.snapshot.as_objects import objects_of
-from intact.sandbox.snapshot.document import SnapshotError
+from intact.sandbox.snapshot.document import Snapshot, SnapshotError
 from intact.sandbox.snapshot.document import read as read_snapshot
+
+Json = dict[str, Any]
+EVENTS_LAST = 2.0
+"""Seconds after which the events of a budget are read again, if its view is asked for."""
 
 
 class Source(Protocol):
     title: str
     film: Film | None
 
+    @property
+    def caption(self) -> str:
+        """What is going on, where the source knows; else empty."""
+
     def running(self) -> AbstractAsyncContextManager[None]: ...
 
     def moments(self) -> AsyncIterator[Moment]:
         """Now, and after each change."""
 
-    async def refused(self, budget: BudgetPicture) -> Sequence[Refused]: ...
+    async def refused(self, budget: BudgetPicture, now: datetime) -> Sequence[Refused]:
+        """Up to then, the latest first."""
+
+    async def revisions(self, group: RoleBasedGroup) -> Sequence[Json]:
+        """As `intact rbg history` has them, oldest first."""
 
 
 class LiveCluster:
     film: Film | None = None
+    caption = ""
 
     def __init__(self, client: Client, title: str) -> None:
         self.title = title
         self._client = client
         self._live = Live(client, "", whole=True)
+        self._refused: dict[str, tuple[float, Sequence[Refused]]] = {}
+        self._revisions: dict[str, tuple[tuple[str, str], Sequence[Json]]] = {}
 
     def running(self) -> AbstractAsyncContextManager[None]:
         return self._live.running()
@@ -48,20 +72,49 @@ class LiveCluster:
             async for objects in states:
                 yield Moment(objects, datetime.now(UTC))
 
-    async def refused(self, budget: BudgetPicture) -> Sequence[Refused]:
-        try:
-            return await refused_by(self._client, budget)
-        except KubeError:
-            return ()  # few may read events; the rest of the view stands without them
+    async def refused(self, budget: BudgetPicture, _now: datetime) -> Sequence[Refused]:
+        """Nothing for users who may not read events: the rest of the view stands without them."""
+        uid, time = budget.budget.metadata.uid, asyncio.get_running_loop().time()
+        at, found = self._refused.get(uid, (0.0, ()))
+        if time >= at + EVENTS_LAST or uid not in self._refused:
+            try:
+                found = await refused_by(self._client, budget)
+            except KubeError:
+                found = ()
+            self._refused = {uid: (time, found)}  # of the budget that is looked at
+        return found
+
+    async def revisions(self, group: RoleBasedGroup) -> Sequence[Json]:
+        """Nothing for users who may not read ControllerRevisions."""
+        uid, status = group.metadata.uid, group.status
+        named = (status.update_revision, status.current_revision)
+        known = self._revisions.get(uid)
+        if known is None or known[0] != named:
+            try:
+                found = entries(group, await revisions_of(self._client, group))
+            except KubeError:
+                found = []
+            self._revisions = {uid: (named, found)}
+            return found
+        return known[1]
 
 
 class Still:
     """A file: one moment, or the moments of a film."""
 
-    def __init__(self, title: str, first: Moment, film: Film | None = None) -> None:
+    caption = ""
+
+    def __init__(
+        self,
+        title: str,
+        first: Moment,
+        film: Film | None = None,
+        revisions: Sequence[ControllerRevision] = (),
+    ) -> None:
         self.title = title
         self.film = film
         self._first = first
+        self._revisions = revisions
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -70,8 +123,28 @@ class Still:
     async def moments(self) -> AsyncGenerator[Moment, None]:
         yield self._first
 
-    async def refused(self, _budget: BudgetPicture) -> Sequence[Refused]:
-        return ()
+    async def refused(self, budget: BudgetPicture, now: datetime) -> Sequence[Refused]:
+        """Evictions of its pods that a film has, up to then."""
+        if self.film is None:
+            return ()
+        began = self.film.began
+        names = {pod.metadata.name for unit in budget.units for pod in unit.pods}
+        found = [
+            Refused(
+                f"eviction of {one.pod}, requested by kubectl drain {one.node}: {one.why}",
+                one.times,
+                timestamp(began + timedelta(seconds=min(one.until, (now - began).total_seconds()))),
+            )
+            for one in self.film.refusals
+            if one.namespace == budget.namespace
+            and one.pod in names
+            and began + timedelta(seconds=one.at) <= now
+        ]
+        return found[::-1]
+
+    async def revisions(self, group: RoleBasedGroup) -> Sequence[Json]:
+        mine = [one for one in self._revisions if controller_uid(one) == group.metadata.uid]
+        return entries(group, sorted(mine, key=lambda one: one.revision))
 
 
 def from_file(path: Path) -> Still:
@@ -84,9 +157,22 @@ def from_file(path: Path) -> Still:
         frame = film.at(0)
         return Still(f"{path.name}: {film.action}", Moment(frame.objects, frame.now), film)
     try:
-        found = objects_of(read_snapshot(path))
+        found = read_snapshot(path)
     except SnapshotError as error:
         raise click.ClickException(f"{path}: {error}") from None
     except OSError as error:
         raise click.ClickException(f"{path}: {error.strerror}") from None
-    return Still(path.name, Moment(found, datetime.now(UTC)))
+    moment = Moment(objects_of(found), datetime.now(UTC))
+    return Still(path.name, moment, revisions=_revisions(found))
+
+
+def _revisions(snapshot: Snapshot) -> list[ControllerRevision]:
+    """Those that can be read."""
+    found = []
+    for kind, obj in snapshot.all():
+        if kind.full_name == REVISIONS.full_name:
+            try:
+                found.append(msgspec.convert(obj, ControllerRevision))
+            except msgspec.ValidationError:
+                continue
+    return found

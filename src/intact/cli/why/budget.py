@@ -28,7 +28,7 @@ def about_budget(
     picture: Picture, budget: BudgetPicture, refused: Sequence[Refused], now: datetime
 ) -> Report:
     found = standing_of(budget, picture.objects.leading)
-    lines = [f"{_title(budget)}   {found.word}", *_table(budget, now), *_verdict(found, now)]
+    lines = [f"{_title(budget)}   {found.word}", *_table(budget, now), *verdict_lines(found, now)]
     lines += refused_lines(refused, now)
     document = {
         "kind": budget.kind,
@@ -86,7 +86,8 @@ def _row(unit: UnitPicture, now: datetime, *, groups: bool) -> list[str]:
     return [name, str(unit.state), ready, need, since, listed(pods, _MOST_PODS) or NONE]
 
 
-def _verdict(found: BudgetVerdict, now: datetime) -> list[str]:
+def verdict_lines(found: BudgetVerdict, now: datetime) -> list[str]:
+    """What it waits for, and when it lets a unit go."""
     budget = found.budget
     lines = [] if found.reason in _TOLD else [f"  {found.text}"]
     lines += unit_lines(found.waits_for or map(waited, budget.down), now, "    ")

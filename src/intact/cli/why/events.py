@@ -1,5 +1,6 @@
 """Who was refused lately: the events of a budget."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +16,33 @@ from intact.picture.budgets import BudgetPicture
 Json = dict[str, Any]
 REASONS = ("DisruptionDenied", "DisruptionWouldBeDenied")
 _MOST = 5
+_TOLD = re.compile(r"(.+?), requested by (.+?): (.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     message: str
+    """`DELETE, requested by alice: 2 of 3 groups are available; ...`, as denials are told."""
     times: int
     last: str
+
+    @property
+    def operation(self) -> str:
+        return self._parts[0]
+
+    @property
+    def users(self) -> str:
+        """Who asked; empty in an event that does not say it."""
+        return self._parts[1]
+
+    @property
+    def text(self) -> str:
+        return self._parts[2]
+
+    @property
+    def _parts(self) -> tuple[str, str, str]:
+        found = _TOLD.fullmatch(self.message)
+        return (found[1], found[2], found[3]) if found is not None else ("", "", self.message)
 
 
 async def refused_by(client: Client, budget: BudgetPicture) -> list[Refused]:

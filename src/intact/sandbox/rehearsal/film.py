@@ -116,9 +116,16 @@ class Film:
             raise IndexError(f"the film has no frame {index}: it has {self.length}")
         parts: dict[Key, Part] = {}
         for moment in self._moments[: index + 1]:
-            for key in moment.gone:
-                parts.pop(key, None)
-            parts.update(moment.put)
+            _apply(moment, parts)
+        return self._frame(index, parts)
+
+    def frames(self) -> Iterator[Frame]:
+        parts: dict[Key, Part] = {}
+        for index, moment in enumerate(self._moments):
+            _apply(moment, parts)
+            yield self._frame(index, parts)
+
+    def _frame(self, index: int, parts: Mapping[Key, Part]) -> Frame:
         at = self._moments[index].at
         return Frame(
             seconds=at,
@@ -137,8 +144,11 @@ class Film:
             if one.at <= until and (one.until > since or (index == 1 and one.until == since))
         ]
 
-    def frames(self) -> Iterator[Frame]:
-        return map(self.at, range(self.length))
+
+def _apply(moment: _Moment, parts: dict[Key, Part]) -> None:
+    for key in moment.gone:
+        parts.pop(key, None)
+    parts.update(moment.put)
 
 
 def encode(film: Recorded) -> bytes:

@@ -1,17 +1,24 @@
 """Where moments come from."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
+from intact.cli.dashboard.moment import Moment
 from intact.cli.dashboard.sources import LiveCluster, from_file
 from intact.kube import config
 from intact.kube.client import Client
 from intact.kube.http import HttpTransport
-from tests.support.pictures import pdb, pod
+from intact.kube.resources import RBGS
+from intact.sandbox.snapshot.document import write
+from tests.support.pictures import NOW, pdb, pod
 from tests.unit.cli.inhabited import inhabited
+from tests.unit.cli.rbg.cluster import ONE, stocked, stored_role
 from tests.unit.sandbox.rehearsal.filmed import groups, recorded
+from tests.unit.sandbox.rehearsal.rbg_scene import rbg_snapshot
 
 
 async def test_a_cluster(tmp_path: Path) -> None:
@@ -20,7 +27,7 @@ async def test_a_cluster(tmp_path: Path) -> None:
         async with source.running():
             moment = await anext(source.moments())
             assert [one.metadata.name for one in moment.objects.pods] == ["a"]
-            assert await source.refused(moment.picture.budgets[0]) == []
+            assert await source.refused(moment.picture.budgets[0], NOW) == []
 
 
 async def test_events_that_may_not_be_read(tmp_path: Path) -> None:
@@ -30,7 +37,7 @@ async def test_events_that_may_not_be_read(tmp_path: Path) -> None:
             source = LiveCluster(client, "here")
             async with source.running():
                 moment = await anext(source.moments())
-                assert await source.refused(moment.picture.budgets[0]) == ()
+                assert await source.refused(moment.picture.budgets[0], NOW) == ()
 
 
 async def test_a_film_begins_with_its_first_frame(tmp_path: Path) -> None:
@@ -51,3 +58,38 @@ def test_a_file_that_is_neither(tmp_path: Path, text: str) -> None:
         from_file(path)
     with pytest.raises(click.ClickException, match="No such file"):
         from_file(tmp_path / "missing")
+
+
+async def test_revisions_are_read_again_when_the_group_names_another(tmp_path: Path) -> None:
+    async with stocked(tmp_path, ONE) as cluster:
+        source = LiveCluster(cluster.client, "here")
+        group = await cluster.client.get(RBGS, "llm", "ns")
+        assert [one["revision"] for one in await source.revisions(group)] == [1, 2]
+        roles = {"prefill": stored_role("engine:3")}
+        await cluster.add_revision(group.metadata.uid, "c", 3, roles)
+        assert len(await source.revisions(group)) == 2
+        status = msgspec.structs.replace(group.status, update_revision="llm-c")
+        moved = msgspec.structs.replace(group, status=status)
+        assert [one["revision"] for one in await source.revisions(moved)] == [1, 2, 3]
+
+
+async def test_revisions_of_a_snapshot(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot.json"
+    write(rbg_snapshot(), path)
+    source = from_file(path)
+    [group] = (await anext(source.moments())).objects.rbgs
+    [revision] = await source.revisions(group)
+    assert (revision["revision"], revision["update"]) == (1, True)
+
+
+async def test_evictions_that_a_film_has_refused_up_to_its_moment(tmp_path: Path) -> None:
+    path = tmp_path / "drain.film"
+    recorded(groups(), "node-0", "node-1").write(path)
+    source = from_file(path)
+    assert source.film is not None
+    frame = source.film.at(source.film.length - 1)
+    [budget] = Moment(frame.objects, frame.now).picture.budgets
+    assert await source.refused(budget, source.film.began - timedelta(seconds=1)) == []
+    found = await source.refused(budget, frame.now)
+    assert len(found) == len(source.film.refusals) > 0
+    assert {one.users for one in found} <= {"kubectl drain node-0", "kubectl drain node-1"}

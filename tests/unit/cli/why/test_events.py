@@ -2,8 +2,11 @@
 
 from intact.cli.why.events import Refused, refused_by, refused_document, refused_lines
 from intact.kube.client import Client
+from intact.kube.events import EventRecorder
 from intact.kube.resources import untyped
-from intact.sandbox import MemoryApi
+from intact.model.event import ObjectReference
+from intact.operator.webhook.denials import Denial, Denials
+from intact.sandbox import MemoryApi, wall_clock
 from tests.support.pictures import NOW, ago, pdb, picture, pub
 
 EVENTS = untyped("", "v1", "events", "Event")
@@ -43,3 +46,27 @@ def test_the_lines_say_how_often_and_when() -> None:
 
 def test_a_document() -> None:
     assert refused_document(Refused("a", 2, "")) == {"message": "a", "count": 2, "last": None}
+
+
+def test_who_asked_and_for_what() -> None:
+    user = "system:serviceaccount:ops:drainer"
+    found = Refused(f"eviction, requested by {user}, bob: 2 of 3: no: not now", 1, "")
+    assert (found.operation, found.users) == ("eviction", f"{user}, bob")
+    assert found.text == "2 of 3: no: not now"
+    other = Refused("something else", 1, "")
+    assert (other.operation, other.users, other.text) == ("", "", "something else")
+
+
+async def test_denials_are_told_in_these_words() -> None:
+    api = MemoryApi()
+    recorder = EventRecorder(Client(api), "intact", "i", now=wall_clock())
+    about = ObjectReference(kind="PodUnavailableBudget", namespace="default", name="b")
+    gone = ObjectReference(kind="Pod", namespace="default", name="p")
+    denial = Denial(about, gone, "Exhausted", "2 of 3 groups are available", "DELETE", "alice")
+    Denials(recorder).tell(denial)
+    await recorder.flush()
+    for event in api.objects("events"):
+        found = Refused(event["message"], 1, "")
+        assert (found.operation, found.users) == ("DELETE", "alice")
+        assert found.text == "2 of 3 groups are available"
+    assert len(api.objects("events")) == 2

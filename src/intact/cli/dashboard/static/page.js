@@ -1,36 +1,85 @@
-// Asks for the view again when the stream says that something has changed.
+// Asks for the view again when the stream says that something has changed, and changes only what
+// differs: focus, selection and scroll positions stay.
 "use strict";
-const view = document.getElementById("view");
 const live = document.getElementById("live");
 const changes = document.body.dataset.changes;
-let asking = false, again = false;
+let shown = Number(document.body.dataset.number);
+let asking = false, wanted = shown;
+
+function keyOf(node) { return node.nodeType === Node.ELEMENT_NODE ? node.dataset.key ?? node.id : ""; }
+
+function isSame(old, fresh) { return old.nodeName === fresh.nodeName && keyOf(old) === keyOf(fresh); }
+
+function morph(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  if (old.nodeType !== Node.ELEMENT_NODE) { old.data = fresh.data; return; }
+  if ("kept" in old.dataset) return;
+  for (const { name } of [...old.attributes]) {
+    const open = name === "open" && "keptOpen" in old.dataset;
+    if (!fresh.hasAttribute(name) && !open) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  morphChildren(old, fresh);
+}
+
+function morphChildren(old, fresh) {
+  const keyed = new Map();
+  for (const child of old.children) if (keyOf(child)) keyed.set(keyOf(child), child);
+  let next = old.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const known = keyed.get(keyOf(child));
+    if (known && isSame(known, child)) {
+      keyed.delete(keyOf(child));
+      if (known === next) next = next.nextSibling; else old.insertBefore(known, next);
+      morph(known, child);
+    } else if (next && !keyOf(next) && isSame(next, child)) {
+      const same = next;
+      next = next.nextSibling;
+      morph(same, child);
+    } else {
+      old.insertBefore(child, next);
+    }
+  }
+  while (next) { const gone = next; next = next.nextSibling; gone.remove(); }
+}
 
 async function renew() {
-  if (asking) { again = true; return; }
+  if (asking || document.hidden || wanted === shown) return;
   asking = true;
+  const number = wanted;
   try {
     const answer = await fetch(location.href);
     if (answer.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const form = view.contains(document.activeElement) && document.activeElement.form;
-      if (!form) view.replaceChildren(...fresh.getElementById("view").childNodes);
+      document.title = fresh.title;
+      morphChildren(document.body, fresh.body);
       live.textContent = "live";
     } else {
       live.textContent = (await answer.text()).trim();
     }
+    shown = number;
   } catch {
     live.textContent = "not connected";
   }
   asking = false;
-  if (again) { again = false; renew(); }
+  if (live.textContent !== "not connected") renew();
 }
 
 if (changes) {
-  let first = true;
   const stream = new EventSource(changes);
-  stream.onopen = () => { live.textContent = "live"; };
-  stream.onmessage = () => { if (!first) renew(); first = false; };
-  stream.onerror = () => { live.textContent = "not connected"; first = false; };
+  stream.onopen = () => { live.textContent = "live"; renew(); };
+  stream.onmessage = (message) => { wanted = Number(message.data); renew(); };
+  stream.onerror = () => { live.textContent = "not connected"; };
+  document.addEventListener("visibilitychange", renew);
 }
+
 const film = document.getElementById("film");
-if (film) film.querySelector("input").addEventListener("change", () => film.submit());
+if (film) film.querySelector("[type=range]").addEventListener("change", () => film.submit());
+
+document.addEventListener("keydown", (event) => {
+  const filter = document.querySelector("[type=search]");
+  if (event.key === "/" && filter && event.target.tagName !== "INPUT") { event.preventDefault(); filter.focus(); }
+  if (event.key === "Escape" && event.target === filter) filter.blur();
+});

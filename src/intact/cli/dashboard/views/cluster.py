@@ -1,0 +1,148 @@
+"""Groups and nodes, and a bar for each budget.
+
+Rows that are down come first, and sections with such rows. With many nodes, only those that a
+maintenance is about have a column: cordoned ones, and ones that are not ready.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from intact.cli.dashboard.moment import Moment
+from intact.cli.dashboard.views.parts import (
+    Row,
+    Values,
+    bar,
+    by_number,
+    pages,
+    row_of_pods,
+    row_of_unit,
+    row_values,
+)
+from intact.model.places import Node
+from intact.picture.budgets import BudgetPicture
+from intact.picture.picture import Picture
+
+MOST_ROWS = 100
+"""On one page."""
+MOST_COLUMNS = 16
+MOST_TILES = 600
+MOST_BARS = 100
+NO_BUDGET = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    namespace: str = ""
+    budget: str = ""
+    """`pub/llm`."""
+    node: str = ""
+    text: str = ""
+
+    def takes(self, row: Row) -> bool:
+        names = [one.reference for one in row.budgets]
+        return (
+            (not self.namespace or row.namespace == self.namespace)
+            and (not self.budget or self.budget in names)
+            and (not self.node or self.node in row.nodes)
+            and (not self.text or self._has_text(row, names))
+        )
+
+    def takes_budget(self, budget: BudgetPicture) -> bool:
+        return (not self.namespace or budget.namespace == self.namespace) and (
+            not self.budget or budget.reference == self.budget
+        )
+
+    def _has_text(self, row: Row, names: Sequence[str]) -> bool:
+        pods = (pod.metadata.name for pod in row.pods)
+        texts = (row.name, row.namespace, *names, *row.nodes, *pods)
+        wanted = self.text.lower()
+        return any(wanted in one.lower() for one in texts)
+
+
+def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
+    picture = moment.picture
+    found = sorted(filter(wanted.takes, _rows(picture)), key=_down_first)
+    shown, number, last = pages(found, page, MOST_ROWS)
+    nodes = sorted(picture.objects.nodes, key=lambda one: by_number(one.metadata.name))
+    columns = _columns(nodes, wanted)
+    names = [one.metadata.name for one in columns]
+    budgets = [one for one in picture.budgets if wanted.takes_budget(one)]
+    budgets.sort(key=lambda one: one.current >= one.desired)
+    groups = [row for row in found if row.is_group]
+    return {
+        "summary": {
+            "groups": len(groups),
+            "down": sum(not row.is_up for row in groups),
+            "pods": len(picture.objects.pods),
+            "nodes": len(nodes),
+            "cordoned": sum(one.spec.unschedulable for one in nodes),
+            "budgets": len(budgets),
+        },
+        "budgets": [bar(one) for one in budgets[:MOST_BARS]],
+        "more_budgets": max(0, len(budgets) - MOST_BARS),
+        "columns": [_node(one) for one in columns],
+        "other_nodes": len(nodes) - len(columns),
+        "sections": [
+            {"title": title, "rows": [row_values(row, names, moment.now) for row in rows]}
+            for title, rows in _sections(shown).items()
+        ],
+        "page": number,
+        "pages": last,
+        "tiles": _tiles(picture, nodes),
+        "more_tiles": max(0, len(nodes) - MOST_TILES),
+        "namespaces": sorted({pod.metadata.namespace for pod in picture.objects.pods}),
+        "references": sorted({one.reference for one in picture.budgets}),
+        "filter": wanted,
+        "unreadable": picture.objects.unreadable,
+    }
+
+
+def _rows(picture: Picture) -> Iterator[Row]:
+    for unit, budgets in picture.groups:
+        yield row_of_unit(unit, budgets)
+    for budget in picture.budgets:
+        if not budget.in_groups and budget.units:
+            yield row_of_pods(budget)
+
+
+def _down_first(row: Row) -> tuple[object, ...]:
+    return row.is_up, *_section(row), by_number(row.name)
+
+
+def _section(row: Row) -> tuple[str, str]:
+    first = next(iter(row.budgets), None)
+    return NO_BUDGET if first is None else (first.namespace, first.reference)
+
+
+def _sections(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """By budget. A group that two budgets count is with the first."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        namespace, reference = _section(row)
+        title = f"{reference} in {namespace}" if reference else "groups without a budget"
+        found.setdefault(title, []).append(row)
+    return found
+
+
+def _columns(nodes: Sequence[Node], wanted: Filter) -> list[Node]:
+    if wanted.node:
+        return [one for one in nodes if one.metadata.name == wanted.node]
+    if len(nodes) <= MOST_COLUMNS:
+        return list(nodes)
+    return [one for one in nodes if one.spec.unschedulable or not one.is_ready][:MOST_COLUMNS]
+
+
+def _node(one: Node) -> Values:
+    return {
+        "name": one.metadata.name,
+        "cordoned": one.spec.unschedulable,
+        "ready": one.is_ready,
+    }
+
+
+def _tiles(picture: Picture, nodes: Sequence[Node]) -> list[Values]:
+    """Every node with the number of its pods; those that are cordoned or not ready first."""
+    counts = Counter(pod.spec.node_name for pod in picture.objects.pods)
+    first = sorted(nodes, key=lambda one: not one.spec.unschedulable and one.is_ready)
+    return [{**_node(one), "pods": counts[one.metadata.name]} for one in first[:MOST_TILES]]

@@ -1,0 +1,102 @@
+"""Groups and nodes."""
+
+from typing import Any
+
+import pytest
+
+from intact.cli.dashboard.views.cluster import MOST_COLUMNS, MOST_ROWS, MOST_TILES, Filter, cluster
+from tests.support.pictures import node, pdb, pod, pub
+from tests.unit.cli.dashboard.shards import moment, shards
+
+Json = dict[str, Any]
+
+
+def rows(found: Json) -> list[Json]:
+    return [row for section in found["sections"] for row in section["rows"]]
+
+
+def names(found: Json) -> list[str]:
+    return [row["name"] for row in rows(found)]
+
+
+def test_groups_that_are_down_come_first() -> None:
+    found = cluster(moment(), Filter())
+    assert names(found) == ["s2", "s0", "s1"]
+    assert [row["up"] for row in rows(found)] == [False, True, True]
+    summary = found["summary"]
+    assert (summary["groups"], summary["down"], summary["pods"], summary["nodes"]) == (3, 1, 6, 2)
+    states = [[pod["state"] for pod in cell["marks"]] for cell in rows(found)[0]["cells"]]
+    assert states == [["ready"], ["unready"], [], []]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Filter(text="S1"), ["s1"]),
+        (Filter(text="s2-0"), ["s2"]),
+        (Filter(text="nothing"), []),
+        (Filter(namespace="llm"), ["s2", "s0", "s1"]),
+        (Filter(namespace="other"), []),
+        (Filter(node="node-1"), ["s2", "s0", "s1"]),
+        (Filter(node="node-9"), []),
+        (Filter(budget="pub/llm"), ["s2", "s0", "s1"]),
+        (Filter(budget="pdb/llm"), []),
+    ],
+)
+def test_filters(wanted: Filter, expected: list[str]) -> None:
+    assert names(cluster(moment(), wanted)) == expected
+
+
+def test_the_filter_of_a_node_leaves_its_column() -> None:
+    found = cluster(moment(), Filter(node="node-1"))
+    assert [one["name"] for one in found["columns"]] == ["node-1"]
+    assert found["other_nodes"] == 1
+
+
+def test_many_groups_have_pages_and_those_that_are_down_are_on_the_first() -> None:
+    count = MOST_ROWS + 5
+    at = moment(shards(count))
+    first, second = cluster(at, Filter()), cluster(at, Filter(), 2)
+    assert names(first)[0] == f"s{count - 1}"
+    assert (len(rows(first)), len(rows(second)), first["pages"]) == (MOST_ROWS, 5, 2)
+    assert sorted({*names(first), *names(second)}) == sorted(f"s{one}" for one in range(count))
+
+
+def test_sections_are_those_of_budgets_and_those_with_something_down_come_first() -> None:
+    other = [pod(f"t-{number}", group="t", labels={"app": "a"}) for number in range(2)]
+    early = pub("a", selector={"matchLabels": {"app": "a"}})
+    found = cluster(moment([*other, *shards()], pubs=[early, pub()]), Filter())
+    titles = [section["title"] for section in found["sections"]]
+    assert titles == ["pub/llm in llm", "pub/a in llm"]
+    assert [one["reference"] for one in found["budgets"]] == ["pub/a", "pub/llm"]
+
+
+def test_budgets_below_what_they_require_come_first() -> None:
+    low = pub("z", current=2, desired=3)
+    found = cluster(moment(pubs=[pub(), low]), Filter())
+    assert [one["reference"] for one in found["budgets"]] == ["pub/z", "pub/llm"]
+
+
+def test_a_budget_that_counts_pods_has_one_row() -> None:
+    found = cluster(moment([pod("a"), pod("b")], pubs=[], pdbs=[pdb()]), Filter())
+    assert names(found) == ["pdb/llm-pods"]
+    assert found["summary"]["groups"] == 0
+
+
+def test_with_many_nodes_only_those_of_a_maintenance_have_a_column() -> None:
+    nodes = [node(f"node-{number}", cordoned=number == 7) for number in range(MOST_COLUMNS + 1)]
+    nodes[3] = node("node-3", ready=False)
+    found = cluster(moment(nodes=nodes), Filter())
+    columns = [(one["name"], one["cordoned"], one["ready"]) for one in found["columns"]]
+    assert columns == [("node-3", False, False), ("node-7", True, True)]
+    assert found["other_nodes"] == MOST_COLUMNS - 1
+    assert [len(cell["marks"]) for cell in rows(found)[0]["cells"]] == [0, 0, 2, 0]
+    tiles = [(one["name"], one["pods"]) for one in found["tiles"]]
+    assert tiles[:3] == [("node-3", 0), ("node-7", 0), ("node-0", 3)]
+    assert len(tiles) == len(nodes)
+
+
+def test_the_nodes_of_a_very_large_cluster_are_cut() -> None:
+    nodes = [node(f"node-{number}") for number in range(MOST_TILES + 2)]
+    found = cluster(moment(nodes=nodes), Filter())
+    assert (len(found["tiles"]), found["more_tiles"]) == (MOST_TILES, 2)

@@ -1,21 +1,20 @@
-"""The budget over all shards, of which at most one may be down: as a PodUnavailableBudget, or as a
-native PodDisruptionBudget with one label."""
+"""The two kinds of budget over all shards: how the demo creates and reads them."""
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from demo.shards import GROUP_KEY, LABELS, PODS_EACH
 from demo.view import BudgetView
-from intact.budget.pdb.group_settings import GROUP_LABEL_KEY, MIN_READY_REPLICAS, REPLICAS
+from intact.budget.pdb.group_settings import REPLICAS
 from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.budget.pub.conditions import WORKING
 from intact.kube.resources import PDBS, PUBS, Resource
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pub import PodUnavailableBudget
+from intact.sandbox.scene import budgets
+from intact.sandbox.scene.shards import PODS_EACH
 
-NAME = "llm"
 Json = dict[str, Any]
 
 
@@ -68,39 +67,14 @@ def _allows_alone(budget: PodDisruptionBudget) -> int:
     return budget.status.disruptions_allowed if counted else 0
 
 
-PUB = BudgetKind(
-    "drain",
-    "llm-pub",
-    PUBS,
-    "pub",
-    {
-        "apiVersion": PUBS.api_version,
-        "kind": PUBS.kind,
-        "metadata": {"name": NAME},
-        "spec": {
-            "selector": {"matchLabels": LABELS},
-            "maxUnavailable": 1,
-            "podGroupPolicy": {"groupLabelKey": GROUP_KEY, "minReadyReplicas": PODS_EACH},
-        },
-    },
-    _figures_of_pub,
-)
+PUB = BudgetKind("drain", "llm-pub", PUBS, "pub", budgets.PUB, _figures_of_pub)
 
 NATIVE = BudgetKind(
     "pdb",
     "llm-pdb",
     PDBS,
     "pdb",
-    {
-        "apiVersion": PDBS.api_version,
-        "kind": PDBS.kind,
-        "metadata": {
-            "name": NAME,
-            "labels": {SCOPE_LABEL: "Workload"},
-            "annotations": {GROUP_LABEL_KEY: GROUP_KEY, MIN_READY_REPLICAS: str(PODS_EACH)},
-        },
-        "spec": {"selector": {"matchLabels": LABELS}, "maxUnavailable": 1},
-    },
+    budgets.PDB,
     _figures_of_pdb,
     # The best that can be said in pods: as many may go as one shard has.
     {"metadata": {"labels": {SCOPE_LABEL: None}}, "spec": {"maxUnavailable": PODS_EACH}},

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from demo import shards
 from demo.budgets import BudgetKind
 from demo.errors import DemoError
 from demo.picture import nodes_of
@@ -21,6 +20,7 @@ from demo.view import Picture
 from demo.waiting import TICK, until
 from demo.watch import NODES
 from intact.kube.client import Client
+from intact.sandbox.scene import shards
 
 T = TypeVar("T")
 

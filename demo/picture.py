@@ -1,8 +1,8 @@
 """The present state of the cluster, as a picture for the view."""
 
-from demo.shards import GROUP_KEY, SHARDS
 from demo.view import BudgetView, NodeView, PodView, Section
 from demo.watch import Watch, state_of
+from intact.sandbox.scene.shards import GROUP_KEY, SHARDS
 
 
 def section_of(watch: Watch, name: str, budget: BudgetView | None) -> Section:

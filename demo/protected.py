@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from demo import shards
-from demo.budgets import NAME, BudgetKind
+from demo.budgets import BudgetKind
 from demo.errors import DemoError
 from demo.picture import section_of
 from demo.stage import Stage
@@ -14,6 +13,8 @@ from demo.watch import GroupsDown, Watch
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.resources import NAMESPACES, PODS, STATEFUL_SETS
+from intact.sandbox.scene import shards
+from intact.sandbox.scene.budgets import NAME
 
 
 class Protected:

@@ -9,8 +9,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from demo import roles
 from demo.errors import DemoError
+from demo.progress import Progress
 from demo.screen import Screen
 from demo.stage import Stage
 from demo.waiting import until
@@ -24,6 +24,8 @@ from intact.kube.store import Store
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone, is_ready
 from intact.model.rbg import RoleBasedGroup
+from intact.sandbox.scene import roles
+from intact.sandbox.scene.shards import namespace
 
 _WITHIN = 120.0
 GROUPS = untyped(RBGS.group, RBGS.version, RBGS.plural, RBGS.kind)
@@ -48,7 +50,7 @@ class _Rollout:
         self._client = client
         self._groups: Store[RoleBasedGroup] = Store()
         self._pods: Store[Pod] = Store()
-        self._progress = roles.Progress(self._pods)
+        self._progress = Progress(self._pods)
         self._title = ""
         self._clock = asyncio.get_running_loop().time
         self._begun = self._clock()
@@ -63,7 +65,7 @@ class _Rollout:
             f"creating a RoleBasedGroup: {sizes}; "
             f"skew and unavailable replicas at most {roles.LIMIT} each"
         )
-        await self._client.create(NAMESPACES, roles.namespace())
+        await self._client.create(NAMESPACES, namespace(roles.NAMESPACE))
         await self._client.create(GROUPS, roles.group(self._stage.slowed), roles.NAMESPACE)
         await self._until(lambda: self._stands(Standing.DONE), "all pods to be ready")
         well = await self._act("a new image for both roles", self._roll_out, Standing.DONE)

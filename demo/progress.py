@@ -1,56 +1,12 @@
-"""A RoleBasedGroup of two roles, as an API object, and the progress of its rollout."""
+"""The progress of a rollout of the roles, seen pod by pod."""
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from intact.kube.store import Store
 from intact.model.pod import Pod
 from intact.model.pod_state import is_gone, is_ready
 from intact.rollout.names import ROLE, role_revision_label
-
-NAMESPACE = "llm"
-GROUP = "llm"
-ROLES = {"prefill": 8, "decode": 4}
-LIMIT = "25%"
-_IMAGE = "example.org/llm:1"
-BROKEN = "devcluster.intact.dev/unready"
-
-Json = dict[str, Any]
-
-
-def namespace() -> Json:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-
-
-def group(slowed: Callable[[Json], Json]) -> Json:
-    return {
-        "apiVersion": "workloads.x-k8s.io/v1alpha1",
-        "kind": "RoleBasedGroup",
-        "metadata": {"name": GROUP, "namespace": NAMESPACE},
-        "spec": {
-            "roles": [
-                {"name": name, "replicas": replicas, "template": template(_IMAGE, slowed)}
-                for name, replicas in ROLES.items()
-            ],
-            "coordination": [
-                {
-                    "name": "together",
-                    "type": "RollingUpdate",
-                    "roles": list(ROLES),
-                    "strategy": {"maxSkew": LIMIT, "maxUnavailableRatio": LIMIT},
-                }
-            ],
-            "progressDeadlineSeconds": 8,
-        },
-    }
-
-
-def template(image: str, slowed: Callable[[Json], Json], *, broken: bool = False) -> Json:
-    """The pods of a broken one never become ready."""
-    metadata = {"annotations": {BROKEN: "true"}} if broken else {}
-    container = {"name": "engine", "image": image}
-    return slowed({"metadata": metadata, "spec": {"containers": [container]}})
+from intact.sandbox.scene.roles import ROLES
 
 
 class Progress:

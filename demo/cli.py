@@ -1,4 +1,4 @@
-"""`python -m demo [SCENARIO] [--kubernetes] [--keep] [--json]`."""
+"""`python -m demo [SCENARIO | page] [--kubernetes] [--keep] [--json]`."""
 
 import argparse
 import asyncio
@@ -16,6 +16,7 @@ from demo.errors import DemoError
 from demo.sandbox_stage import SandboxStage
 from demo.screen import Screen
 from demo.stage import Stage
+from intact.cli.options import Cluster
 from intact.kube.errors import KubeError
 
 Summaries = list[dict[str, object]]
@@ -34,8 +35,10 @@ ALL: Sequence[Scenario] = (
     partial(drain.play, kinds=[budgets.PUB, budgets.NATIVE]),
     partial(rollout.play, briefly=True),
 )
+PAGE = "page"
 NEXT = (
     "try next:",
+    "  make run ARGS=page           open a page that shows all of this, live, in your browser",
     "  make run ARGS=rollout        a rollout that fails, and the way back",
     "  make run ARGS=--kubernetes   all of this on a real Kubernetes, which is built first",
     "  docs/rehearse.md             what a drain would do to your own cluster",
@@ -46,6 +49,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def main() -> int:
     options = _parse()
+    if options.scenario == PAGE:
+        return _show_page()
     logging.basicConfig(level=logging.ERROR)
     screen = Screen()
     scenarios = [SCENARIOS[options.scenario]] if options.scenario else ALL
@@ -71,6 +76,14 @@ def main() -> int:
     return 0
 
 
+def _show_page() -> int:
+    from intact.cli.dashboard import command  # noqa: PLC0415 - only a page takes its time
+
+    _end_on_signals()
+    command.dashboard(Cluster(), 0, None, opened=False, sandbox=True)
+    return 0
+
+
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m demo", description="Shows what Intact does, on a cluster in this process."
@@ -78,8 +91,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "scenario",
         nargs="?",
-        choices=SCENARIOS,
-        help="default: a drain under both kinds of budget, then a rollout",
+        choices=(*SCENARIOS, PAGE),
+        help="default: a drain under both kinds of budget, then a rollout; "
+        f"{PAGE}: all of this on a page, until Ctrl-C",
     )
     parser.add_argument(
         "--kubernetes", action="store_true", help="on a real Kubernetes, which is built first, once"
@@ -95,6 +109,8 @@ def _parse() -> argparse.Namespace:
     options = parser.parse_args()
     if options.keep and not options.kubernetes:
         parser.error("--keep needs --kubernetes: kubectl cannot reach a cluster in a process")
+    if options.scenario == PAGE and (options.kubernetes or options.json):
+        parser.error(f"{PAGE} is of the cluster in this process, and goes without other options")
     return options
 
 

@@ -4,6 +4,8 @@ The work of a command is in a module of its own, which is imported when the comm
 of kubectl starts often, and `intact --help` must not wait for what it does not use.
 """
 
+from dataclasses import replace
+
 import click
 
 from intact import __version__
@@ -19,6 +21,7 @@ from intact.cli.options import (
     controllers_option,
     document_option,
     everywhere_option,
+    given,
     group_options,
     node_selector,
     operator_namespace,
@@ -267,19 +270,43 @@ def check(
 )
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 @click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    callback=given,
+    help="Only this namespace. Default: all, which takes the right to list pods everywhere.",
+)
+@click.option(
     "--from",
     "source",
     metavar="FILE",
     help="A snapshot, or the film of a rehearsal; else the cluster itself.",
 )
-def dashboard(cluster: Cluster, port: int, opened: bool, source: str | None) -> None:
+@click.option(
+    "--sandbox",
+    is_flag=True,
+    help="What make run shows, on a cluster in this process, over and over.",
+)
+def dashboard(
+    cluster: Cluster,
+    port: int,
+    opened: bool,
+    namespace: str | None,
+    source: str | None,
+    sandbox: bool,
+) -> None:
     """Serve a page on this machine that shows groups, budgets and nodes, live.
 
     It reads with your own rights, changes nothing, and installs nothing in the cluster.
     """
     from intact.cli.dashboard import command
 
-    command.dashboard(cluster, port, source, opened=opened)
+    if sandbox and (source or namespace):
+        raise click.UsageError("--sandbox goes with neither --from nor --namespace")
+    if source and namespace:
+        raise click.UsageError("--from goes without --namespace: filter on the page")
+    where = replace(cluster, namespace=namespace)
+    command.dashboard(where, port, source, opened=opened, sandbox=sandbox)
 
 
 @main.group()

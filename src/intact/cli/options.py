@@ -34,7 +34,7 @@ _CONTEXT = click.option(
 )
 
 
-def _given(_context: object, _option: object, value: str | None) -> str | None:
+def given(_context: object, _option: object, value: str | None) -> str | None:
     """kubectl takes -n=NAME, too; click takes the equals sign for a part of the name."""
     return value.removeprefix("=") if value else None
 
@@ -43,7 +43,7 @@ _GROUP_NAMESPACE = click.option(
     "-n",
     "--namespace",
     metavar="NAME",
-    callback=_given,
+    callback=given,
     help="Namespace; else the context's.",
 )
 

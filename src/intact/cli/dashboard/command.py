@@ -13,26 +13,37 @@ from intact.cli.options import Cluster
 from intact.cli.session import session
 
 
-def dashboard(cluster: Cluster, port: int, source: str | None, *, opened: bool) -> None:
-    still = from_file(Path(source)) if source is not None else None
+def dashboard(
+    cluster: Cluster, port: int, file: str | None, *, opened: bool, sandbox: bool = False
+) -> None:
     try:
-        asyncio.run(_serve(cluster, port, still, opened=opened))
+        asyncio.run(_serve(cluster, port, _source(file, sandbox=sandbox), opened=opened))
     except KeyboardInterrupt:
         click.echo("stopped")
-    except OSError as error:
-        raise click.ClickException(f"port {port}: {error.strerror}") from None
 
 
-async def _serve(cluster: Cluster, port: int, still: Source | None, *, opened: bool) -> None:
+def _source(file: str | None, *, sandbox: bool) -> Source | None:
+    """None for the cluster, which takes a client."""
+    if sandbox:
+        from intact.cli.dashboard.show import Show  # noqa: PLC0415 - it takes its time
+
+        return Show()
+    return from_file(Path(file)) if file is not None else None
+
+
+async def _serve(cluster: Cluster, port: int, source: Source | None, *, opened: bool) -> None:
     async with AsyncExitStack() as stack:
-        page = Dashboard(still or await _live(stack, cluster))
+        page = Dashboard(source or await _live(stack, cluster))
         await stack.enter_async_context(page.serving(port))
         click.echo(f"open {page.address}")
         if opened:
             webbrowser.open(page.address)
-        await asyncio.Event().wait()
+        await page.run()
 
 
 async def _live(stack: AsyncExitStack, cluster: Cluster) -> Source:
     client, _namespace = await stack.enter_async_context(session(cluster))
-    return LiveCluster(client, cluster.context or "cluster")
+    title = cluster.context or "cluster"
+    if cluster.namespace:
+        title = f"{title}: {cluster.namespace}"
+    return LiveCluster(client, title, cluster.namespace or "")

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import click
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -48,6 +50,7 @@ class Dashboard:
         self._number = 0
         self._news = asyncio.Condition()
         self._begun = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
         self._templates = Environment(
             loader=PackageLoader("intact.cli.dashboard"),
             autoescape=True,
@@ -63,21 +66,27 @@ class Dashboard:
 
     @asynccontextmanager
     async def serving(self, port: int = 0) -> AsyncGenerator[None, None]:
-        """From the first moment on."""
-        async with self._source.running():
-            following = asyncio.create_task(self._follow())
-            runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
-            try:
-                await self._first(following)
-                await runner.setup()
-                site = web.TCPSite(runner, "127.0.0.1", port)
-                await site.start()
-                self.port = runner.addresses[0][1]
-                yield
-            finally:
-                await runner.cleanup()
-                following.cancel()
-                await asyncio.gather(following, return_exceptions=True)
+        """From the first moment on. Raises `click.ClickException` if the port is taken."""
+        with _listening(port) as listener:
+            self.port = listener.getsockname()[1]
+            async with self._source.running():
+                self._following = asyncio.create_task(self._follow())
+                runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
+                try:
+                    await self._first(self._following)
+                    await runner.setup()
+                    await web.SockSite(runner, listener).start()
+                    yield
+                finally:
+                    await runner.cleanup()
+                    self._following.cancel()
+                    await asyncio.gather(self._following, return_exceptions=True)
+
+    async def run(self) -> None:
+        """While it serves, until cancelled. Raises what keeps it from drawing new moments."""
+        assert self._following is not None
+        await self._following
+        await asyncio.Event().wait()
 
     async def _first(self, following: asyncio.Task[None]) -> None:
         """Until there is something to show. Raises what ended the following before that."""
@@ -130,7 +139,7 @@ class Dashboard:
         add("/{token}/why/pod/{namespace}/{name}", self._why(why_pod, "namespace", "name"))
         add("/{token}/why/group/{namespace}/{name:.+}", self._why(why_group, "namespace", "name"))
         add("/{token}/why/node/{name}", self._why(why_node, "name"))
-        add("/{token}/changes", self._changes)
+        add("/{token}/changes", self._changes, allow_head=False)
         add("/{token}/static/{name}", self._static)
         return application
 
@@ -233,6 +242,13 @@ class Dashboard:
             except ConnectionError:
                 return answer
             await asyncio.sleep(PAUSE)
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise click.ClickException(f"port {port}: {error.strerror}") from None
 
 
 @contextmanager

@@ -57,10 +57,11 @@ class LiveCluster:
     film: Film | None = None
     caption = ""
 
-    def __init__(self, client: Client, title: str) -> None:
+    def __init__(self, client: Client, title: str, namespace: str = "") -> None:
+        """Without a namespace, all of them."""
         self.title = title
         self._client = client
-        self._live = Live(client, "", whole=True)
+        self._live = Live(client, namespace, whole=True)
         self._refused: dict[str, tuple[float, Sequence[Refused]]] = {}
         self._revisions: dict[str, tuple[tuple[str, str], Sequence[Json]]] = {}
 

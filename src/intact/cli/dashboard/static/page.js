@@ -67,12 +67,20 @@ async function renew() {
   if (live.textContent !== "not connected") renew();
 }
 
-if (changes) {
-  const stream = new EventSource(changes);
-  stream.onopen = () => { live.textContent = "live"; renew(); };
+// A browser has six connections to one server: pages that are not seen give theirs back.
+let stream = null;
+function follow() {
+  if (document.hidden) { stream?.close(); stream = null; return; }
+  if (stream) return;
+  stream = new EventSource(changes);
+  stream.onopen = () => { live.textContent = "live"; };
   stream.onmessage = (message) => { wanted = Number(message.data); renew(); };
   stream.onerror = () => { live.textContent = "not connected"; };
-  document.addEventListener("visibilitychange", renew);
+}
+
+if (changes) {
+  follow();
+  document.addEventListener("visibilitychange", follow);
 }
 
 const film = document.getElementById("film");

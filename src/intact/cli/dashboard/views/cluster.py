@@ -1,7 +1,8 @@
 """Groups and nodes, and a bar for each budget.
 
-Rows that are down come first, and sections with such rows. With many nodes, only those that a
-maintenance is about have a column: cordoned ones, and ones that are not ready.
+Rows that are down come first, and sections with such rows; pods that no budget and no group holds
+come last. With many nodes, only those that a maintenance is about have a column: cordoned ones, and
+ones that are not ready.
 """
 
 from collections import Counter
@@ -15,11 +16,13 @@ from intact.cli.dashboard.views.parts import (
     bar,
     by_number,
     pages,
+    row_of_loose,
     row_of_pods,
     row_of_unit,
     row_values,
 )
 from intact.model.places import Node
+from intact.model.pod import DetailedPod
 from intact.picture.budgets import BudgetPicture
 from intact.picture.picture import Picture
 
@@ -29,6 +32,7 @@ MOST_COLUMNS = 16
 MOST_TILES = 600
 MOST_BARS = 100
 NO_BUDGET = ("", "")
+LOOSE = "pods without a budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,16 @@ class Filter:
             and (not self.text or self._has_text(row, names))
         )
 
+    def takes_loose(self, pod: DetailedPod) -> bool:
+        """A pod by itself."""
+        meta, node = pod.metadata, pod.spec.node_name
+        return (
+            not self.budget
+            and (not self.namespace or meta.namespace == self.namespace)
+            and (not self.node or node == self.node)
+            and (not self.text or self._is_in(meta.name, meta.namespace, node))
+        )
+
     def takes_budget(self, budget: BudgetPicture) -> bool:
         return (not self.namespace or budget.namespace == self.namespace) and (
             not self.budget or budget.reference == self.budget
@@ -55,7 +69,9 @@ class Filter:
 
     def _has_text(self, row: Row, names: Sequence[str]) -> bool:
         pods = (pod.metadata.name for pod in row.pods)
-        texts = (row.name, row.namespace, *names, *row.nodes, *pods)
+        return self._is_in(row.name, row.namespace, *names, *row.nodes, *pods)
+
+    def _is_in(self, *texts: str) -> bool:
         wanted = self.text.lower()
         return any(wanted in one.lower() for one in texts)
 
@@ -63,6 +79,7 @@ class Filter:
 def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
     picture = moment.picture
     found = sorted(filter(wanted.takes, _rows(picture)), key=_down_first)
+    found += _loose_rows(picture, wanted)
     shown, number, last = pages(found, page, MOST_ROWS)
     nodes = sorted(picture.objects.nodes, key=lambda one: by_number(one.metadata.name))
     columns = _columns(nodes, wanted)
@@ -106,8 +123,21 @@ def _rows(picture: Picture) -> Iterator[Row]:
             yield row_of_pods(budget)
 
 
+def _loose_rows(picture: Picture, wanted: Filter) -> list[Row]:
+    """One for each namespace: the pods that no budget and no group holds."""
+    held = {pod.metadata.uid for unit, _budgets in picture.groups for pod in unit.pods}
+    for budget in picture.budgets:
+        held.update(pod.metadata.uid for unit in budget.units for pod in unit.pods)
+    found: dict[str, list[DetailedPod]] = {}
+    for pod in picture.objects.pods:
+        if pod.metadata.uid not in held and wanted.takes_loose(pod):
+            found.setdefault(pod.metadata.namespace, []).append(pod)
+    return [row_of_loose(namespace, pods) for namespace, pods in sorted(found.items())]
+
+
 def _down_first(row: Row) -> tuple[object, ...]:
-    return row.is_up, *_section(row), by_number(row.name)
+    section = _section(row)
+    return row.is_up, section == NO_BUDGET, *section, by_number(row.name)
 
 
 def _section(row: Row) -> tuple[str, str]:
@@ -120,7 +150,9 @@ def _sections(rows: Sequence[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in rows:
         namespace, reference = _section(row)
-        title = f"{reference} in {namespace}" if reference else "groups without a budget"
+        title = "groups without a budget" if row.is_group else LOOSE
+        if reference:
+            title = f"{reference} in {namespace}"
         found.setdefault(title, []).append(row)
     return found
 

@@ -26,7 +26,7 @@ class Unknown(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A group, or the pods of a budget that counts pods."""
+    """A group, the pods of a budget that counts pods, or pods that nothing holds together."""
 
     namespace: str
     name: str
@@ -77,6 +77,20 @@ def row_of_pods(budget: BudgetPicture) -> Row:
         available=budget.current,
         need=budget.desired,
         let_go={uid: at for unit in budget.units for uid, at in unit.let_go.items()},
+    )
+
+
+def row_of_loose(namespace: str, pods: Sequence[DetailedPod]) -> Row:
+    return Row(
+        namespace=namespace,
+        name="",
+        is_group=False,
+        budgets=(),
+        pods=pods,
+        is_up=True,
+        state="",
+        available=sum(state_of(pod) == "ready" for pod in pods),
+        need=None,
     )
 
 

@@ -13,10 +13,12 @@ from intact.picture.verdict import Judge
 class Moment:
     objects: Objects
     now: datetime
+    drawn: Picture | None = None
+    """If the objects have been drawn already: only time has gone on."""
 
     @cached_property
     def picture(self) -> Picture:
-        return draw(self.objects)
+        return self.drawn or draw(self.objects)
 
     @cached_property
     def judge(self) -> Judge:

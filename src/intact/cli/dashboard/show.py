@@ -33,6 +33,8 @@ SPACES: dict[str, tuple[Resource[Any], shards.Json]] = {
 
 
 class Show(LiveCluster):
+    _leads = True
+
     def __init__(self, pause: float = PAUSE) -> None:
         self._sandbox = Sandbox(clock=lambda: datetime.now(UTC), times=TIMES)
         super().__init__(self._sandbox.client(), "sandbox")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,6 +57,8 @@ class Source(Protocol):
 class LiveCluster:
     film: Film | None = None
     caption = ""
+    _leads = False
+    """Whether Intact leads without a Lease."""
 
     def __init__(self, client: Client, title: str, namespace: str = "") -> None:
         """Without a namespace, all of them."""
@@ -69,9 +72,13 @@ class LiveCluster:
         return self._live.running()
 
     async def moments(self) -> AsyncGenerator[Moment, None]:
+        before: Moment | None = None
         async with aclosing(self._live.objects()) as states:
             async for objects in states:
-                yield Moment(objects, datetime.now(UTC))
+                found = replace(objects, leading=True) if self._leads else objects
+                drawn = before.picture if before is not None and before.objects == found else None
+                before = Moment(found, datetime.now(UTC), drawn)
+                yield before
 
     async def refused(self, budget: BudgetPicture, _now: datetime) -> Sequence[Refused]:
         """Nothing for users who may not read events: the rest of the view stands without them."""

@@ -68,10 +68,14 @@ async def _get(wanted: Wanted, cluster: Cluster) -> None:
 async def _watch(wanted: Wanted, cluster: Cluster) -> None:
     screen = Screen()
     before = ""
+    seen: Objects | None = None
     async with session(cluster) as (client, where):
         live = Live(client, "" if wanted.everywhere else where)
         async with live.running(), aclosing(live.objects()) as states:
             async for objects in states:
+                if objects == seen:
+                    continue
+                seen = objects
                 lines = _lines(wanted, rows_of(wanted, objects, datetime.now(UTC)))
                 lines += [f"not read: {name} ({why})" for name, why in objects.unreadable.items()]
                 if wanted.output not in DOCUMENTS:

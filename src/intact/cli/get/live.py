@@ -1,11 +1,11 @@
-"""The objects of a picture, kept up to date: a new set after each change. Nothing is read by the
-clock: pods and budgets are watched, and what they name is read again when they name something
-else."""
+"""The objects of a picture, kept up to date: a new set after each change. Pods and budgets are
+watched. What they name, and whether Intact is up, is read when they name something else, and again
+after a while: workloads are scaled, and an Intact that has ended leaves its Lease as it is."""
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Hashable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,11 +24,15 @@ from intact.picture.objects import Objects
 
 _TOGETHER = 0.2
 """Seconds for which changes are gathered: a rollout brings hundreds a second."""
+_AGAIN = 15.0
+"""Seconds after which what is not watched is read again."""
 
 
 class Live:
     def __init__(self, client: Client, namespace: str, *, whole: bool = False) -> None:
         """With `whole`, nodes and RoleBasedGroups are followed, too."""
+        self._due = 0.0
+        """When what is not watched is read again."""
         self._client = client
         self._namespace = namespace
         self._pods = Reflector(client, DETAILED_PODS, Store[DetailedPod](), namespace=namespace)
@@ -61,20 +65,23 @@ class Live:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def objects(self) -> AsyncGenerator[Objects, None]:
-        """Now, and after each change, without end."""
+        """Now, after each change, and whenever all has been read again, without end."""
         while True:
             self._changed.clear()
             yield await self._now()
-            await self._changed.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._due):
+                    await self._changed.wait()
             await asyncio.sleep(_TOGETHER)
 
     async def _now(self) -> Objects:
         pods, pdbs, pubs = list(self._pods.store), list(self._pdbs.store), list(self._pubs.store)
         found = Objects(pods=pods, pdbs=pdbs, pubs=pubs)
         named = _named(found)
-        if self._known is None or named != self._named:
+        clock = asyncio.get_running_loop().time
+        if self._known is None or clock() >= self._due or named != self._named:
             self._known = await complete(self._client, self._namespace, found)
-            self._named = named
+            self._named, self._due = named, clock() + _AGAIN
         failed = {
             each.resource.full_name: each.error
             for each in self._reflectors

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from intact.kube import config
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
+from intact.kube.resources import LEASES
+from intact.model.times import micro_timestamp
+from intact.operator.names import LEASE
 from tests.support.objects import PODS
-from tests.support.pictures import pdb, pod
+from tests.support.pictures import pdb, pod, pub
 from tests.unit.cli.inhabited import inhabited
 
 
@@ -33,6 +37,24 @@ async def test_a_change_brings_new_objects(tmp_path: Path) -> None:
             while len(found.pods) == 3:
                 found = await anext(states)
             assert sorted(one.metadata.name for one in found.pods) == ["b", "c"]
+
+
+async def test_what_is_not_watched_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Lease changes without anything that is watched."""
+    monkeypatch.setattr("intact.cli.get.live._AGAIN", 0.05)
+    async with inhabited(tmp_path, pod("a"), pubs=[pub()], intact=True) as cluster:
+        live = Live(cluster.client, "llm")
+        async with live.running(), aclosing(live.objects()) as states, asyncio.timeout(20):
+            assert (await anext(states)).leading is False
+            lease = {
+                "metadata": {"name": LEASE},
+                "spec": {"holderIdentity": "one", "renewTime": micro_timestamp(datetime.now(UTC))},
+            }
+            await cluster.client.create(LEASES, lease, "llm")
+            while (await anext(states)).leading is not True:
+                pass
 
 
 async def test_a_namespace_whose_pods_may_not_be_read(tmp_path: Path) -> None:

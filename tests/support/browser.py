@@ -22,6 +22,8 @@ from playwright.async_api import (
 from playwright.async_api import Error as PageError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+REBOUND = "rebound.example"
+"""A foreign name that leads to this machine."""
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _FLAGS = (
     "--headless",
@@ -33,7 +35,8 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     # Whatever a page asks for, nothing leaves the machine.
-    "--host-resolver-rules=MAP * ~NOTFOUND" + "".join(f", EXCLUDE {host}" for host in _LOOPBACK),
+    f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1, MAP * ~NOTFOUND"
+    + "".join(f", EXCLUDE {host}" for host in _LOOPBACK),
 )
 _REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", violation =>

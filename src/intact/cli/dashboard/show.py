@@ -4,7 +4,7 @@ A drain under both kinds of budget, then a rollout of two roles.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from itertools import count
@@ -35,9 +35,12 @@ SPACES: dict[str, tuple[Resource[Any], shards.Json]] = {
 class Show(LiveCluster):
     _leads = True
 
-    def __init__(self, pause: float = PAUSE) -> None:
-        self._sandbox = Sandbox(clock=lambda: datetime.now(UTC), times=TIMES)
+    def __init__(
+        self, pause: float = PAUSE, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._sandbox = Sandbox(clock=clock, times=TIMES)
         super().__init__(self._sandbox.client(), "sandbox")
+        self.caption = "the first pods start"
         self._intact = Intact(self._sandbox)
         self._pause = pause
 
@@ -63,23 +66,26 @@ class Show(LiveCluster):
         await create(NAMESPACES, shards.namespace(roles.NAMESPACE))
         await create(RBGS, roles.group(_as_it_is), roles.NAMESPACE)
 
+    def _say(self, caption: str) -> None:
+        self.caption = caption
+        self._live.wake()
+
     async def _play(self) -> None:
-        self.caption = "the first pods start"
         await self._all_ready()
         for turn in count():
             await self._drain(f"node-{turn % NODES}")
             await self._roll_out(turn + 2)
 
     async def _drain(self, node: str) -> None:
-        self.caption = f"kubectl drain {node}: of each budget, one shard may be down"
+        self._say(f"kubectl drain {node}: of each budget, one shard may be down")
         await drain(self._sandbox.api, self._client, node, lambda _step: None)
-        self.caption = f"{node} is drained, and comes back soon"
+        self._say(f"{node} is drained, and comes back soon")
         await self._all_ready()
         await asyncio.sleep(self._pause)
         await cordon(self._client, node, unschedulable=False)
 
     async def _roll_out(self, version: int) -> None:
-        self.caption = f"version {version} for both roles, in step"
+        self._say(f"version {version} for both roles, in step")
         template = roles.template(f"example.org/llm:{version}", _as_it_is)
         patch = [
             {"op": "replace", "path": f"/spec/roles/{index}/template", "value": template}
@@ -94,7 +100,7 @@ class Show(LiveCluster):
             if begun and standing(found) is Standing.DONE:
                 break
             await asyncio.sleep(LOOK_EVERY)
-        self.caption = f"version {version} runs"
+        self._say(f"version {version} runs")
         await self._all_ready()
         await asyncio.sleep(self._pause)
 

@@ -64,6 +64,10 @@ class Live:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    def wake(self) -> None:
+        """As if something had changed."""
+        self._changed.set()
+
     async def objects(self) -> AsyncGenerator[Objects, None]:
         """Now, after each change, and whenever all has been read again, without end."""
         while True:

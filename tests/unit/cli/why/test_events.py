@@ -1,5 +1,7 @@
 """Who was refused lately."""
 
+import asyncio
+
 from intact.cli.why.events import Refused, refused_by, refused_document, refused_lines
 from intact.kube.client import Client
 from intact.kube.events import EventRecorder
@@ -64,9 +66,12 @@ async def test_denials_are_told_in_these_words() -> None:
     gone = ObjectReference(kind="Pod", namespace="default", name="p")
     denial = Denial(about, gone, "Exhausted", "2 of 3 groups are available", "DELETE", "alice")
     Denials(recorder).tell(denial)
+    sending = asyncio.create_task(recorder.run())
     await recorder.flush()
-    for event in api.objects("events"):
+    sending.cancel()
+    events = list(api.objects("events"))
+    for event in events:
         found = Refused(event["message"], 1, "")
         assert (found.operation, found.users) == ("DELETE", "alice")
         assert found.text == "2 of 3 groups are available"
-    assert len(api.objects("events")) == 2
+    assert len(events) == 2

@@ -1,5 +1,7 @@
 """What several views show."""
 
+from typing import Any
+
 import pytest
 
 from intact.cli.dashboard.views.parts import (
@@ -75,7 +77,7 @@ def test_a_pod_that_the_budget_let_go_is_shown_as_going() -> None:
         ({"current": 5, "desired": 3, "total": 4}, 100, 60, False),
     ],
 )
-def test_the_bar_of_a_budget(numbers: dict[str, int], part: int, mark: int, below: bool) -> None:
+def test_the_bar_of_a_budget(numbers: dict[str, Any], part: int, mark: int, below: bool) -> None:
     found = bar(picture(pubs=[pub(**numbers)]).budgets[0])
     assert (found["part"], found["mark"], found["below"]) == (part, mark, below)
     assert (found["short"], found["reference"]) == ("pub", "pub/llm")

@@ -1,0 +1,93 @@
+"""Groups and nodes in a browser: the filter, the keyboard, wide and narrow, light and dark."""
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.page.served import served
+from tests.support.browser import Browser, Visit
+
+WIDER_THAN_THE_SCREEN = "document.documentElement.scrollWidth > innerWidth"
+
+
+async def groups_of(visit: Visit) -> list[str | None]:
+    rows = visit.page.locator("table.groups tr.up, table.groups tr.down")
+    return [await row.get_attribute("data-key") for row in await rows.all()]
+
+
+async def test_what_is_down_comes_first(browser: Browser, tmp_path: Path) -> None:
+    async with served(tmp_path) as (page, _cluster), browser.opened(page.address) as visit:
+        assert await groups_of(visit) == ["llm/s1", "llm/s0", "llm/pdb/llm-pods"]
+        assert await visit.page.locator("h1").inner_text() == "2 groups, 1 down 4 pods on 1 node"
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "left"),
+    [
+        ("text", "s0", ["llm/pdb/llm-pods", "llm/s0"]),  # a pod of the first is called so
+        ("text", "S1-1", ["llm/s1", "llm/pdb/llm-pods"]),
+        ("budget", "pub/llm", ["llm/s1", "llm/s0"]),
+        ("namespace", "llm", ["llm/s1", "llm/s0", "llm/pdb/llm-pods"]),
+        ("namespace", "other", []),
+        ("node", "node-0", ["llm/s1", "llm/s0", "llm/pdb/llm-pods"]),
+        ("node", "node-9", []),
+    ],
+)
+async def test_the_filter(
+    browser: Browser, tmp_path: Path, field: str, text: str, left: list[str]
+) -> None:
+    async with served(tmp_path) as (page, _cluster), browser.opened(page.address) as visit:
+        await visit.page.get_by_label(field, exact=True).fill(text)
+        await visit.page.keyboard.press("Enter")
+        await visit.page.wait_for_url(f"**{field}=*")
+        assert await groups_of(visit) == left
+        assert await visit.page.get_by_label(field, exact=True).input_value() == text
+        await visit.page.reload()  # the filter is in the address
+        assert await groups_of(visit) == left
+        assert await visit.complaints() == []
+
+
+async def test_by_the_keyboard_from_the_cluster_to_the_reasons_of_a_pod(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with served(tmp_path) as (page, _cluster), browser.opened(page.address) as visit:
+        keyboard = visit.page.keyboard
+        await keyboard.press("Tab")
+        assert await visit.page.locator(":focus").inner_text() == "To the view"
+        await keyboard.press("Enter")
+        for _ in range(30):
+            await keyboard.press("Tab")
+            if await visit.page.locator(":focus").get_attribute("aria-label") == "s1-1: unready":
+                break
+        await keyboard.press("Enter")
+        await visit.page.wait_for_url("**/why/pod/llm/s1-1")
+        assert "pod s1-1 in llm" in await visit.page.locator("h1").inner_text()
+        assert await visit.complaints() == []
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_no_view_scrolls_sideways(
+    browser: Browser, tmp_path: Path, width: int, colours: Literal["light", "dark"]
+) -> None:
+    async with (
+        served(tmp_path) as (page, _cluster),
+        browser.opened(page.address, width, 844, colours) as visit,
+    ):
+        for view in ("", "budgets/pub/llm/llm", "drains", "rollouts", "why/pod/llm/s1-1"):
+            await visit.page.goto(page.address + view)
+            assert not await visit.page.evaluate(WIDER_THAN_THE_SCREEN), view
+        dark = "getComputedStyle(document.body).backgroundColor"
+        is_dark = await visit.page.evaluate(dark) != "rgb(255, 255, 255)"
+        assert is_dark == (colours == "dark")
+        assert await visit.complaints() == []
+
+
+async def test_marks_differ_by_shape_not_only_by_colour(browser: Browser, tmp_path: Path) -> None:
+    async with served(tmp_path) as (page, _cluster), browser.opened(page.address) as visit:
+        shape = """all => all.map(one => { const style = getComputedStyle(one);
+            return [style.borderRadius, style.borderStyle, style.backgroundImage
+                .replace(/rgba?\\([^)]*\\)/g, "")].join(" ") })"""
+        shapes = await visit.page.eval_on_selector_all(".legend .pod", shape)
+        assert len(shapes) == len(set(shapes)) == 4

@@ -5,7 +5,7 @@ PYTHON := python3
 ARGS :=
 
 .PHONY: run test test-page test-kubernetes test-installation test-prometheus test-karpenter
-.PHONY: test-versions chromium soak lint format monitoring chart bench release lock clean
+.PHONY: test-versions chromium screenshots soak lint format monitoring chart bench release lock clean
 
 # In seconds, on a cluster in one process; ARGS=--kubernetes on a real one, which is built first.
 run: $(VENV)/ready-to-run
@@ -19,6 +19,11 @@ test: $(VENV)/ready
 # The page in a browser, which is installed first, as root; it fails where that cannot be.
 test-page: chromium $(VENV)/ready
 	PAGE_TESTS=required $(VENV)/bin/pytest -n auto -m page $(ARGS)
+
+# The pictures of the docs, made by the tests of the page.
+screenshots: chromium $(VENV)/ready
+	mkdir -p docs/images
+	SCREENSHOTS=docs/images PAGE_TESTS=required $(VENV)/bin/pytest -n 2 tests/page/test_views.py
 
 BROWSERS := chromium chromium-browser google-chrome
 chromium:
@@ -90,7 +95,7 @@ chart: $(VENV)/ready
 	$(VENV)/bin/python -m deploy.chart_files
 
 # ARGS names benchmarks, all if none; what else is in it is passed to them.
-BENCHES := reflector pub_admission pub_scale pdb_evictions disruption budget_churn rehearse commands drain
+BENCHES := reflector pub_admission pub_scale pdb_evictions disruption budget_churn rehearse commands drain page
 bench: $(BENCH_VENV)/ready
 	$(BENCH_VENV)/bin/python -m devcluster build
 	@failed=0; for bench in $(or $(filter $(BENCHES),$(ARGS)),$(BENCHES)); do echo "== $$bench"; \

@@ -7,7 +7,7 @@ LAST = "bench.intact.dev/last"
 """The label that the last update sets."""
 
 NAMESPACES = 20
-_NODES = 500
+NODES = 500
 _PODS_PER_OWNER = 8
 _NOW = "2025-01-01T00:00:00Z"
 
@@ -52,7 +52,7 @@ def pod(number: int) -> dict[str, Any]:
             ],
         },
         "spec": {
-            "nodeName": f"node-{number % _NODES}",
+            "nodeName": f"node-{number % NODES}",
             "terminationGracePeriodSeconds": 120,
             "containers": [_server(), _sidecar()],
             "volumes": [

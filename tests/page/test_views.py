@@ -57,7 +57,7 @@ async def test_a_drain(browser: Browser, tmp_path: Path) -> None:
         assert "of 3 groups are available" in await refusal.inner_text()
         await keep(visit, "budget", tmp_path)
 
-        await at.locator("table.groups .pod").first.click()
+        await at.locator("table.groups tr.up .pod").first.click()
         await at.wait_for_url("**/why/pod/llm-pub/*")
         assert "shard-" in await at.locator("h1").inner_text()
         assert await at.locator("ul.links li").count() == 3  # its budget, its group, its node

@@ -277,6 +277,13 @@ def test_places_in_the_journeys_exist() -> None:
     assert [each for each in places if not (SOURCES / f"{each}.py").is_file()] == []
 
 
+def test_the_pictures_of_the_page_are_those_that_its_tests_make() -> None:
+    made = re.findall(r'keep\(visit, "(\w+)"', (ROOT / "tests/page/test_views.py").read_text())
+    files = {path.name for path in (ROOT / "docs/images").iterdir()}
+    shown = set(re.findall(r"\(images/([\w.-]+)\)", (ROOT / "docs/dashboard.md").read_text()))
+    assert files == shown == {f"page-{name}.png" for name in made}
+
+
 def make_targets() -> set[str]:
     lines = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     return {name for line in lines for name in line.split()}

@@ -26,6 +26,7 @@ _TOGETHER = 0.2
 """Seconds for which changes are gathered: a rollout brings hundreds a second."""
 _AGAIN = 15.0
 """Seconds after which what is not watched is read again."""
+_HINT = "; -n NAMESPACE asks for one namespace only"
 
 
 class Live:
@@ -54,8 +55,9 @@ class Live:
         tasks = [asyncio.create_task(each.run()) for each in self._reflectors]
         try:
             await asyncio.gather(*(each.wait_tried() for each in self._reflectors))
-            if self._pods.error:
-                raise KubeError(self._pods.error)
+            if error := self._pods.error:
+                everywhere = not self._namespace and "forbidden" in error
+                raise KubeError(error + (_HINT if everywhere else ""))
             for each in self._reflectors:
                 each.store.subscribe(lambda _old, _new: self._changed.set())
             yield

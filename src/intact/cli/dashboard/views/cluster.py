@@ -87,6 +87,10 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
     budgets = [one for one in picture.budgets if wanted.takes_budget(one)]
     budgets.sort(key=lambda one: one.current >= one.desired)
     groups = [row for row in found if row.is_group]
+    sections = [
+        {"title": title, "rows": [row_values(row, names, moment.now) for row in rows]}
+        for title, rows in _sections(shown).items()
+    ]
     return {
         "summary": {
             "groups": len(groups),
@@ -99,11 +103,8 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
         "budgets": [bar(one) for one in budgets[:MOST_BARS]],
         "more_budgets": max(0, len(budgets) - MOST_BARS),
         "columns": [_node(one) for one in columns],
-        "other_nodes": len(nodes) - len(columns),
-        "sections": [
-            {"title": title, "rows": [row_values(row, names, moment.now) for row in rows]}
-            for title, rows in _sections(shown).items()
-        ],
+        "other_nodes": _other_nodes(shown, names),
+        "sections": sections,
         "page": number,
         "pages": last,
         "tiles": _tiles(picture, nodes),
@@ -163,6 +164,11 @@ def _columns(nodes: Sequence[Node], wanted: Filter) -> list[Node]:
     if len(nodes) <= MOST_COLUMNS:
         return list(nodes)
     return [one for one in nodes if one.spec.unschedulable or not one.is_ready][:MOST_COLUMNS]
+
+
+def _other_nodes(rows: Sequence[Row], columns: Sequence[str]) -> int:
+    """How many nodes without a column have pods of these rows. The page need not know the nodes."""
+    return len({name for row in rows for name in row.nodes} - set(columns))
 
 
 def _node(one: Node) -> Values:

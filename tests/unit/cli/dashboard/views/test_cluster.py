@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from intact.cli.dashboard.views.cluster import MOST_COLUMNS, MOST_ROWS, MOST_TILES, Filter, cluster
+from intact.cli.dashboard.views.cluster import (
+    LOOSE,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    MOST_TILES,
+    Filter,
+    cluster,
+)
 from tests.support.pictures import node, pdb, pod, pub
 from tests.unit.cli.dashboard.shards import moment, shards
 
@@ -89,7 +96,7 @@ def test_with_many_nodes_only_those_of_a_maintenance_have_a_column() -> None:
     found = cluster(moment(nodes=nodes), Filter())
     columns = [(one["name"], one["cordoned"], one["ready"]) for one in found["columns"]]
     assert columns == [("node-3", False, False), ("node-7", True, True)]
-    assert found["other_nodes"] == MOST_COLUMNS - 1
+    assert found["other_nodes"] == 2  # those with pods
     assert [len(cell["marks"]) for cell in rows(found)[0]["cells"]] == [0, 0, 2, 0]
     tiles = [(one["name"], one["pods"]) for one in found["tiles"]]
     assert tiles[:3] == [("node-3", 0), ("node-7", 0), ("node-0", 3)]
@@ -100,3 +107,42 @@ def test_the_nodes_of_a_very_large_cluster_are_cut() -> None:
     nodes = [node(f"node-{number}") for number in range(MOST_TILES + 2)]
     found = cluster(moment(nodes=nodes), Filter())
     assert (len(found["tiles"]), found["more_tiles"]) == (MOST_TILES, 2)
+
+
+def test_pods_are_shown_on_nodes_that_may_not_be_read() -> None:
+    found = cluster(moment(nodes=[]), Filter())
+    assert (found["columns"], found["other_nodes"]) == ([], 2)
+    [section] = found["sections"]
+    assert [len(row["cells"][-2]["marks"]) for row in section["rows"]] == [2, 2, 2]
+
+
+LOOSE_PODS = [
+    pod("alone-0", node="node-0", labels={"app": "other"}),
+    pod("alone-1", node="node-1", labels={"app": "other"}, ready=False),
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        (Filter(), ["alone-0", "alone-1"]),
+        (Filter(text="ALONE-1"), ["alone-1"]),
+        (Filter(node="node-0"), ["alone-0"]),
+        (Filter(namespace="llm"), ["alone-0", "alone-1"]),
+        (Filter(namespace="other"), []),
+        (Filter(budget="pub/llm"), []),
+    ],
+)
+def test_pods_that_nothing_holds_come_last(wanted: Filter, left: list[str]) -> None:
+    found = cluster(moment([*shards(), *LOOSE_PODS]), wanted)
+    loose = [one for one in found["sections"] if one["title"] == LOOSE]
+    assert loose == (found["sections"][-1:] if left else [])
+    shown = [
+        mark["name"]
+        for one in loose
+        for row in one["rows"]
+        for cell in row["cells"]
+        for mark in cell["marks"]
+    ]
+    assert shown == left
+    assert all(row["up"] for one in loose for row in one["rows"])

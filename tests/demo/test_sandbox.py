@@ -7,11 +7,12 @@ import time
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.request import ProxyHandler, build_opener
 
 import pytest
 from rich.console import Console
 
-from demo.cli import ALL, SCENARIOS, Scenario
+from demo.cli import ALL, NEXT, SCENARIOS, Scenario
 from demo.sandbox_stage import SandboxStage
 from demo.screen import Screen
 from intact.sandbox import run
@@ -116,3 +117,26 @@ def test_what_needs_a_real_cluster_says_so(tmp_path: Path) -> None:
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "--keep needs --kubernetes" in output
+
+
+def test_the_page_is_offered_and_served(tmp_path: Path) -> None:
+    assert any("make run ARGS=page" in line and "open a page" in line for line in NEXT)
+    with demo(tmp_path, "page") as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("open http://127.0.0.1:"), line
+        directly = build_opener(ProxyHandler({}))
+        with directly.open(line.removeprefix("open ").strip(), timeout=30) as answer:
+            assert b"pub/llm" in answer.read()
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+    assert rest == "stopped\n"
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("option", ["--kubernetes", "--json"])
+def test_the_page_goes_without_other_options(tmp_path: Path, option: str) -> None:
+    with demo(tmp_path, "page", option) as process:
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "page is of the cluster in this process" in output

@@ -31,7 +31,6 @@ MOST_ROWS = 100
 MOST_COLUMNS = 16
 MOST_TILES = 600
 MOST_BARS = 100
-NO_BUDGET = ("", "")
 LOOSE = "pods without a budget"
 
 
@@ -85,7 +84,7 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
     columns = _columns(nodes, wanted)
     names = [one.metadata.name for one in columns]
     budgets = [one for one in picture.budgets if wanted.takes_budget(one)]
-    budgets.sort(key=lambda one: one.current >= one.desired)
+    budgets.sort(key=lambda one: (one.current >= one.desired, *_place(one)))
     groups = [row for row in found if row.is_group]
     sections = [
         {"title": title, "rows": [row_values(row, names, moment.now) for row in rows]}
@@ -137,25 +136,28 @@ def _loose_rows(picture: Picture, wanted: Filter) -> list[Row]:
 
 
 def _down_first(row: Row) -> tuple[object, ...]:
-    section = _section(row)
-    return row.is_up, section == NO_BUDGET, *section, by_number(row.name)
-
-
-def _section(row: Row) -> tuple[str, str]:
     first = next(iter(row.budgets), None)
-    return NO_BUDGET if first is None else (first.namespace, first.reference)
+    place = _place(first) if first is not None else ()
+    return row.is_up, first is None, *place, by_number(row.namespace), by_number(row.name)
+
+
+def _place(budget: BudgetPicture) -> tuple[object, ...]:
+    return by_number(budget.namespace), budget.reference
 
 
 def _sections(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """By budget. A group that two budgets count is with the first."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        namespace, reference = _section(row)
-        title = "groups without a budget" if row.is_group else LOOSE
-        if reference:
-            title = f"{reference} in {namespace}"
-        found.setdefault(title, []).append(row)
+        found.setdefault(_title(row), []).append(row)
     return found
+
+
+def _title(row: Row) -> str:
+    first = next(iter(row.budgets), None)
+    if first is not None:
+        return f"{first.reference} in {first.namespace}"
+    return "groups without a budget" if row.is_group else LOOSE
 
 
 def _columns(nodes: Sequence[Node], wanted: Filter) -> list[Node]:

@@ -1,8 +1,8 @@
 """Groups and nodes, and a bar for each budget.
 
-Rows that are down come first, and sections with such rows; pods that no budget and no group holds
-come last. With many nodes, only those that a maintenance is about have a column: cordoned ones, and
-ones that are not ready.
+Rows that are down come first, on several pages in sections of their own; pods that no budget and no
+group holds come last. With many nodes, only those that a maintenance is about have a column:
+cordoned ones, and ones that are not ready.
 """
 
 from collections import Counter
@@ -88,7 +88,7 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
     groups = [row for row in found if row.is_group]
     sections = [
         {"title": title, "rows": [row_values(row, names, moment.now) for row in rows]}
-        for title, rows in _sections(shown).items()
+        for title, rows in _sections(shown, apart=last > 1).items()
     ]
     return {
         "summary": {
@@ -145,11 +145,13 @@ def _place(budget: BudgetPicture) -> tuple[object, ...]:
     return by_number(budget.namespace), budget.reference
 
 
-def _sections(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """By budget. A group that two budgets count is with the first."""
+def _sections(rows: Sequence[Row], *, apart: bool) -> dict[str, list[Row]]:
+    """By budget. A group that two budgets count is with the first. `apart`: rows that are down have
+    sections of their own, which come first; else a section keeps all its rows together."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(_title(row), []).append(row)
+        title = _title(row)
+        found.setdefault(f"{title}: down" if apart and not row.is_up else title, []).append(row)
     return found
 
 

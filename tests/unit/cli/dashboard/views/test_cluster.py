@@ -146,3 +146,17 @@ def test_pods_that_nothing_holds_come_last(wanted: Filter, left: list[str]) -> N
     ]
     assert shown == left
     assert all(row["up"] for one in loose for row in one["rows"])
+
+
+def test_on_several_pages_all_that_is_down_comes_before_all_that_is_up() -> None:
+    pods = shards(MOST_ROWS + 1)
+    pods.append(pod("other", group="t0", labels={"app": "other"}, ready=False))
+    budgets = [pub(), pub("zz", selector={"matchLabels": {"app": "other"}})]
+    found = cluster(moment(pods, pubs=budgets), Filter())
+    assert found["pages"] == 2
+    assert [section["title"] for section in found["sections"]] == [
+        "pub/llm in llm: down",
+        "pub/zz in llm: down",
+        "pub/llm in llm",
+    ]
+    assert [row["up"] for row in rows(found)] == sorted(row["up"] for row in rows(found))

@@ -1,13 +1,13 @@
 """Groups and nodes in a browser: the filter, the keyboard, wide and narrow, light and dark."""
 
+from itertools import product
 from pathlib import Path
 from typing import Literal
-
-import pytest
 
 from tests.page.served import served
 from tests.support.browser import Browser, Visit
 
+COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDER_THAN_THE_SCREEN = "document.documentElement.scrollWidth > innerWidth"
 
 
@@ -22,29 +22,29 @@ async def test_what_is_down_comes_first(browser: Browser, tmp_path: Path) -> Non
         assert await visit.page.locator("h1").inner_text() == "2 groups, 1 down 4 pods on 1 node"
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "left"),
-    [
-        ("text", "s0", ["llm/pdb/llm-pods", "llm/s0"]),  # a pod of the first is called so
-        ("text", "S1-1", ["llm/s1", "llm/pdb/llm-pods"]),
-        ("budget", "pub/llm", ["llm/s1", "llm/s0"]),
-        ("namespace", "llm", ["llm/s1", "llm/s0", "llm/pdb/llm-pods"]),
-        ("namespace", "other", []),
-        ("node", "node-0", ["llm/s1", "llm/s0", "llm/pdb/llm-pods"]),
-        ("node", "node-9", []),
-    ],
-)
-async def test_the_filter(
-    browser: Browser, tmp_path: Path, field: str, text: str, left: list[str]
-) -> None:
+FILTERS = [
+    ("text", "s0", ["llm/pdb/llm-pods", "llm/s0"]),  # a pod of the first is called so
+    ("text", "S1-1", ["llm/s1", "llm/pdb/llm-pods"]),
+    ("budget", "pub/llm", ["llm/s1", "llm/s0"]),
+    ("namespace", "llm", ["llm/s1", "llm/s0", "llm/pdb/llm-pods"]),
+    ("namespace", "other", []),
+    ("node", "node-0", ["llm/s1", "llm/s0", "llm/pdb/llm-pods"]),
+    ("node", "node-9", []),
+]
+
+
+async def test_the_filter(browser: Browser, tmp_path: Path) -> None:
     async with served(tmp_path) as (page, _cluster), browser.opened(page.address) as visit:
-        await visit.page.get_by_label(field, exact=True).fill(text)
-        await visit.page.keyboard.press("Enter")
-        await visit.page.wait_for_url(f"**{field}=*")
-        assert await groups_of(visit) == left
-        assert await visit.page.get_by_label(field, exact=True).input_value() == text
-        await visit.page.reload()  # the filter is in the address
-        assert await groups_of(visit) == left
+        for field, text, left in FILTERS:
+            await visit.page.goto(page.address)
+            box = visit.page.get_by_label(field, exact=True)
+            await box.fill(text)
+            await visit.page.keyboard.press("Enter")
+            await visit.page.wait_for_url(f"**{field}=*")
+            assert await groups_of(visit) == left, (field, text)
+            await visit.page.reload()  # the filter is in the address
+            assert await groups_of(visit) == left, (field, text)
+            assert await box.input_value() == text
         assert await visit.complaints() == []
 
 
@@ -66,22 +66,17 @@ async def test_by_the_keyboard_from_the_cluster_to_the_reasons_of_a_pod(
         assert await visit.complaints() == []
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-async def test_no_view_scrolls_sideways(
-    browser: Browser, tmp_path: Path, width: int, colours: Literal["light", "dark"]
-) -> None:
-    async with (
-        served(tmp_path) as (page, _cluster),
-        browser.opened(page.address, width, 844, colours) as visit,
-    ):
-        for view in ("", "budgets/pub/llm/llm", "drains", "rollouts", "why/pod/llm/s1-1"):
-            await visit.page.goto(page.address + view)
-            assert not await visit.page.evaluate(WIDER_THAN_THE_SCREEN), view
-        dark = "getComputedStyle(document.body).backgroundColor"
-        is_dark = await visit.page.evaluate(dark) != "rgb(255, 255, 255)"
-        assert is_dark == (colours == "dark")
-        assert await visit.complaints() == []
+async def test_no_view_scrolls_sideways(browser: Browser, tmp_path: Path) -> None:
+    async with served(tmp_path) as (page, _cluster):
+        for width, colours in product((390, 1280), COLOURS):
+            async with browser.opened(page.address, width, 844, colours) as visit:
+                for view in ("", "budgets/pub/llm/llm", "drains", "rollouts", "why/pod/llm/s1-1"):
+                    await visit.page.goto(page.address + view)
+                    assert not await visit.page.evaluate(WIDER_THAN_THE_SCREEN), (view, width)
+                paper = "getComputedStyle(document.body).backgroundColor"
+                is_dark = await visit.page.evaluate(paper) != "rgb(255, 255, 255)"
+                assert is_dark == (colours == "dark")
+                assert await visit.complaints() == []
 
 
 async def test_marks_differ_by_shape_not_only_by_colour(browser: Browser, tmp_path: Path) -> None:

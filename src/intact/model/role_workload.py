@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from intact.model.amounts import IntOrPercent, check_amount, resolve
 from intact.model.base import View
 from intact.model.meta import Condition, LabelSelector, ObjectMeta
 
@@ -18,6 +19,14 @@ class StatefulSetStrategy(View):
 
 class LeaderWorkerSetStrategy(View):
     rolling_update_configuration: RollingPartition | None = None
+
+
+class DeploymentUpdate(View):
+    max_unavailable: IntOrPercent | None = None
+
+
+class DeploymentStrategy(View):
+    rolling_update: DeploymentUpdate | None = None
 
 
 class TemplateMeta(View):
@@ -44,6 +53,7 @@ class RoleWorkloadSpec(View):
     service_name: str = ""
     update_strategy: StatefulSetStrategy = StatefulSetStrategy()
     rollout_strategy: LeaderWorkerSetStrategy = LeaderWorkerSetStrategy()
+    strategy: DeploymentStrategy = DeploymentStrategy()
 
     @property
     def pod_labels(self) -> dict[str, str]:
@@ -61,6 +71,15 @@ class RoleWorkloadSpec(View):
             or self.rollout_strategy.rolling_update_configuration
         )
         return (found.partition if found else None) or 0
+
+    @property
+    def unavailable(self) -> int:
+        """Of a Deployment: how many of its pods its own update may take down at most."""
+        replicas = 1 if self.replicas is None else self.replicas
+        update = self.strategy.rolling_update
+        amount = (update.max_unavailable if update else None) or 0
+        unreadable = check_amount(amount) is not None
+        return replicas if unreadable else min(replicas, resolve(amount, replicas))
 
 
 class RoleWorkloadStatus(View):

@@ -19,8 +19,11 @@ has seen the result of the one before:
 | more | is not scaled at all | its ReplicaSet has yet to choose which of them go |
 
 An old Deployment may be in the middle of an update of its own, from before its role was
-coordinated, and its newer pods may never be ready. It goes to the template that most of its serving
-pods have, and is lowered after that.
+coordinated or because another client changed its template, and its newer pods may never be ready.
+It has pods of several ReplicaSets, whatever revision they carry. It goes to the template that most
+of its serving pods have, and is lowered after that. If it has that template already, or no revision
+has it, there is nothing to go back to: then its own update takes down as many serving pods as may
+go now (its `maxUnavailable`), until one ReplicaSet is left.
 
 A Deployment that cannot create pods reports it (`short`), and is lowered to what it has. Intact
 remembers evicted pods until then. They do not count, whether it has seen them go or not; nor do the
@@ -75,15 +78,19 @@ class Pair:
         """Its pods that count."""
         return self.new_pods if deployment is self.new else self.old_pods[deployment.uid]
 
-    def serving(self, old: WorkloadFacts) -> int:
-        """Its ready pods that stay: those above its scale go."""
+    def in_scale(self, old: WorkloadFacts) -> int:
+        """Its ready pods but for those above its scale, which go."""
         ready = sum(map(self.facts.is_ready, self.pods(old)))
         return min(ready, max(0, old.replicas - len(old.evicted)))
+
+    def serving(self, old: WorkloadFacts) -> int:
+        """Its ready pods that stay: an update of its own may take down the others."""
+        return min(self.in_scale(old), _spared(old))
 
     def is_torn(self, old: WorkloadFacts) -> bool:
         """Whether it is on its way between two templates by itself and serves: its ReplicaSets
         would shrink together, whichever has the broken pods."""
-        return old.updating and self.serving(old) > 0
+        return old.updating and self.in_scale(old) > 0
 
     def spare(self, ratio: Fraction | None, most_new: int | None = None) -> int:
         """How many serving pods may go now, whichever pods the ReplicaSets choose to delete. The
@@ -95,7 +102,7 @@ class Pair:
             ready = sum(map(self.facts.is_ready, self.pods(one)))
             scale = min(one.replicas, most_new) if one is self.new else one.replicas
             too_many = max(0, len(self.pods(one)) - scale + len(one.evicted))
-            serving += max(0, ready - too_many)
+            serving += min(max(0, ready - too_many), _spared(one))
         return serving - desired + most_unavailable(ratio, desired)
 
     def most_new(self, goal: int, ratio: Fraction | None) -> int:
@@ -155,14 +162,13 @@ def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
     # Two may have it, as when a store was behind: the other one goes down like an old one.
     new = max(present, key=lambda one: (one.replicas, one.name), default=None)
     owned = _owned(facts, new)
-    label = role_revision_label(facts.role.name)
     workloads, old, old_pods = [], [], {}
     for one in facts.workloads:
         if one is new:
             workloads.append(one)
             continue
         pods = owned[one.uid]
-        updating = _have_several_templates(pods, label)
+        updating = _have_several_templates(pods)
         pods.sort(key=is_ready, reverse=True)
         # What never gets ready stays above its scale for good, and does not count.
         while updating and len(pods) > one.replicas > 0 and not is_ready(pods[-1]):
@@ -183,11 +189,16 @@ def pair(facts: RoleFacts, age: Mapping[str, int]) -> Pair:
     )
 
 
-def _have_several_templates(pods: Sequence[Pod], label: str) -> bool:
-    """Of their role, whose revision they carry. A label alone may be overwritten by anyone."""
-    revisions = {pod.metadata.labels.get(label) for pod in pods}
-    owners = {owner.name for pod in pods if (owner := controller_of(pod)) is not None}
-    return min(len(revisions), len(owners)) > 1
+def _have_several_templates(pods: Sequence[Pod]) -> bool:
+    """A Deployment has one ReplicaSet for each. Their revision does not tell: anyone may overwrite
+    a label, or change a template and leave its labels."""
+    return len({owner.name for pod in pods if (owner := controller_of(pod)) is not None}) > 1
+
+
+def _spared(deployment: WorkloadFacts) -> int:
+    """How many of its ready pods no update of its own takes down."""
+    unavailable = deployment.unavailable if deployment.updating else 0
+    return max(0, deployment.replicas - unavailable)
 
 
 _NEW = ""
@@ -278,6 +289,10 @@ def lower(
         if at_least == 0 and deployment.replicas == 0 and not pods:
             continue
         scale = max(at_least, min(deployment.replicas - len(deployment.evicted), len(pods)))
+        wanted = replace(deployment, unavailable=0)
+        if pair.is_torn(deployment):
+            wanted = _mended(pair, deployment, at_least, spare, templates)
+            spare -= max(0, pair.serving(deployment) - pair.serving(wanted))
         if pair.is_torn(deployment) or pair.must_wait(deployment, scale):
             scale = deployment.replicas
             found.waits.append(_waiting(pair, deployment))
@@ -287,11 +302,11 @@ def lower(
             going = _going(pods[: max(0, scale - at_least)], spare)
             spare -= sum(map(is_ready, going))
             found.evict.extend(Eviction(pod, facts.role.name, deployment.uid) for pod in going)
-        found.workloads.append(_of_old(pair, deployment, scale, templates))
+        found.workloads.append(_of_old(facts, wanted, scale, templates))
         # A pod gets its batch when it is created, so one must have left before.
         taken = max(scale, len(pods)) if in_batches else scale
         if deployment.updating and not in_batches:
-            taken = min(scale, pair.serving(deployment))  # what never gets ready leaves its room
+            taken = min(scale, pair.in_scale(deployment))  # what never gets ready leaves its room
         found = replace(found, taken=found.taken + taken)
     return found
 
@@ -312,17 +327,34 @@ def of_new(group: str, pair: Pair, scale: int) -> WorkloadOrder:
     return WorkloadOrder(_name(group, pair), role, revision, scale, max_unavailable=0)
 
 
+def _mended(
+    pair: Pair,
+    deployment: WorkloadFacts,
+    at_least: int,
+    spare: int,
+    templates: Mapping[str, Json],
+) -> WorkloadFacts:
+    """One that is on its way between two templates, as it should be to get to one."""
+    revision = _most_serving(pair, deployment, templates)
+    if revision != deployment.revision:
+        return replace(deployment, revision=revision, unavailable=0)
+    serving = pair.serving(deployment)
+    # Less than none, if its update may take down more by now than can be spared.
+    stays = serving - min(spare, serving - at_least)
+    if stays >= pair.in_scale(deployment):
+        return replace(deployment, unavailable=0)
+    return replace(deployment, unavailable=deployment.replicas - stays)
+
+
 def _of_old(
-    pair: Pair, deployment: WorkloadFacts, scale: int, templates: Mapping[str, Json]
+    facts: RoleFacts, wanted: WorkloadFacts, scale: int, templates: Mapping[str, Json]
 ) -> WorkloadOrder:
-    facts = pair.facts
-    if pair.is_torn(deployment):
-        kept = _most_serving(pair, deployment, templates)
-        deployment = replace(deployment, revision=kept)
     role = facts.role
-    if deployment.revision != facts.revision:
-        role = earlier_role(role, deployment, templates)
-    return WorkloadOrder(deployment.name, role, deployment.revision, scale, max_unavailable=0)
+    if wanted.revision != facts.revision:
+        role = earlier_role(role, wanted, templates)
+    return WorkloadOrder(
+        wanted.name, role, wanted.revision, scale, max_unavailable=wanted.unavailable
+    )
 
 
 def _most_serving(pair: Pair, deployment: WorkloadFacts, templates: Mapping[str, Json]) -> str:

@@ -36,6 +36,8 @@ class WorkloadFacts:
     kind: str = STATEFUL_SET[1]
     updating: bool = False
     """Of a Deployment: whether it is on its way from one template to another by itself."""
+    unavailable: int = 0
+    """Of a Deployment: how many of its pods an update of its own may take down."""
     made: int | None = None
     """Replicas that there are, as its own controller counts; None if it has not seen the present
     spec."""
@@ -61,6 +63,7 @@ def workload_facts(
         evicted=evicted,
         short=status.short,
         kind=kind,
+        unavailable=spec.unavailable,
         made=status.replicas if observed else None,
         failure=status.failure,
     )

@@ -86,8 +86,10 @@ class Users:
     async def heal(self) -> None:
         """In the end: no pause, and only images of which pods become ready."""
         spec = copy.deepcopy(self._world.group["spec"])
+        # What a pause or a partition keeps old stays as it is, also pods of an earlier image that
+        # are never ready: only who set it can tell that these are to move.
         keep_paused = self._rng.random() < 0.1
-        if not keep_paused:
+        if not keep_paused or self._world.course.bad_images:
             spec.pop("paused", None)
         for one in spec["roles"]:
             if is_bad(_image(one)):
@@ -97,8 +99,6 @@ class Users:
             waits = each["strategy"].get("maxUnavailableRatio") == "0%" and any(
                 is_stateful(one) for one in spec["roles"] if one["name"] in each["roles"]
             )
-            # What it keeps old stays as it is, also pods of an earlier image that are never ready:
-            # only who set the partition can tell that these are to move.
             keeps = self._world.course.bad_images and "partition" in each["strategy"]
             if waits or keeps:
                 each["strategy"] = some_rules(self._rng, spec["roles"])

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from intact.model.pod import RolePod
-from intact.rollout.deployment import order, pair
+from intact.rollout.deployment import lower, order, pair
 from intact.rollout.facts import WorkloadFacts
 from intact.rollout.names import role_revision_label
 from intact.rollout.orders import RolloutStep
@@ -296,11 +296,15 @@ def test_a_paused_role_moves_no_pod() -> None:
     assert scene.step().evict == []
 
 
-def owned(index: str, deployment: str, revision: str, *, ready: bool = True) -> RolePod:
-    """A pod of the Deployment of this name."""
-    made = pod("prefill", index, revision, ready=ready, labels={"pod-template-hash": revision})
+def owned(
+    index: str, deployment: str, revision: str, *, ready: bool = True, by: str = ""
+) -> RolePod:
+    """A pod of the Deployment of this name, and of its ReplicaSet with this hash; without one, of
+    the one of its revision."""
+    by = by or revision
+    made = pod("prefill", index, revision, ready=ready, labels={"pod-template-hash": by})
     [owner] = made.metadata.owner_references
-    owner = msgspec.structs.replace(owner, kind="ReplicaSet", name=f"{deployment}-{revision}")
+    owner = msgspec.structs.replace(owner, kind="ReplicaSet", name=f"{deployment}-{by}")
     meta = msgspec.structs.replace(made.metadata, owner_references=[owner])
     return msgspec.structs.replace(made, metadata=meta)
 
@@ -373,6 +377,96 @@ class TestAnOldDeploymentInTheMiddleOfAnUpdateOfItsOwn:
         scene.images = ("engine:2", "engine:3")
         [_, old] = scene.step().orders["prefill"]
         assert old.revision == scene.new("prefill")
+
+
+class TestAnOldDeploymentWhoseTemplateAnotherClientChanged:
+    """Intact gave it engine:2 back, whose pods are never ready. Those of the other template serve,
+    and carry the same revision."""
+
+    def scene(self, *, serving: int = 3, new: int = 0, **more: Any) -> Scene:
+        """`more` is said of the old one."""
+        rules = {"maxUnavailableRatio": "25%"}
+        scene = Scene(prefill=4, deployment=True, strategy=rules)
+        scene.images = ("engine:1", "engine:2", "engine:3")
+        for name in scene.facts:
+            role = scene.role(name, "engine:3")
+            facts = replace(scene.facts[name], role=role, revision=hash_of(template_of(role)))
+            scene.facts[name] = facts
+        facts, second = scene.facts["prefill"], scene.new("prefill")
+        scene.facts["prefill"] = replace(
+            facts,
+            workloads=[
+                WorkloadFacts("llm-prefill", "a", 4, second, **more),
+                WorkloadFacts("llm-prefill-b", "b", new, facts.revision),
+            ],
+            pods=[
+                *(owned(f"x{at}", "llm-prefill", second, by="other") for at in range(serving)),
+                *(owned(f"y{at}", "llm-prefill", second, ready=False) for at in range(2)),
+                *(owned(f"z{at}", "llm-prefill-b", facts.revision) for at in range(new)),
+            ],
+        )
+        return scene
+
+    @pytest.mark.parametrize(
+        ("serving", "new", "unavailable"),
+        [
+            pytest.param(3, 0, 0, id="none can be spared"),
+            pytest.param(3, 1, 2, id="one can be spared"),
+            pytest.param(3, 2, 3, id="two can be spared"),
+            pytest.param(2, 3, 4, id="all can be spared"),
+        ],
+    )
+    def test_its_own_update_takes_down_what_can_be_spared(
+        self, serving: int, new: int, unavailable: int
+    ) -> None:
+        scene = self.scene(serving=serving, new=new)
+        step = scene.step()
+        [_, old] = step.orders["prefill"]
+        assert (old.revision, old.replicas) == (scene.new("prefill"), 4)
+        assert old.max_unavailable == unavailable
+        assert not [name for name in evicted(step) if "prefill" in name]
+        waits = step.progress["prefill"].waiting_for
+        assert "Deployment llm-prefill has pods of two templates and has yet to keep one" in waits
+
+    def test_what_it_may_take_down_counts_as_gone(self) -> None:
+        """So nothing else is spared in its place before it has."""
+        scene = self.scene(new=1, unavailable=2)
+        step = scene.step()
+        [_, old] = step.orders["prefill"]
+        assert old.max_unavailable == 2
+        view = pair(scene.facts["prefill"], {})
+        assert (view.serving(view.old[0]), view.spare(Fraction(1, 4))) == (2, 0)
+
+    def test_it_waits_until_its_own_update_has_taken_them_down(self) -> None:
+        scene = self.scene(serving=2, new=3, unavailable=4)
+        step = scene.step()
+        [_, old] = step.orders["prefill"]
+        assert (old.replicas, old.max_unavailable) == (4, 4)
+        assert not [name for name in evicted(step) if "prefill" in name]
+
+    def test_it_may_take_down_less_once_less_can_be_spared(self) -> None:
+        scene = self.scene(new=1, unavailable=2)
+        revision = scene.facts["prefill"].revision
+        scene.put("prefill", owned("z0", "llm-prefill-b", revision, ready=False))
+        [_, old] = scene.step().orders["prefill"]
+        assert old.max_unavailable == 0
+
+    def test_what_the_partition_keeps_stays(self) -> None:
+        scene = self.scene(serving=4, new=2)
+        view = pair(scene.facts["prefill"], {})
+        templates = {scene.new("prefill"): template_of(scene.role("prefill", "engine:2"))}
+        [old] = lower(view, 3, 4, templates).workloads
+        assert old.max_unavailable == 1
+
+    def test_it_is_lowered_once_its_pods_have_one_template(self) -> None:
+        scene = self.scene(serving=0, new=4, unavailable=4)
+        pods = [f"llm-prefill-y{at}" for at in range(4)]
+        second = scene.new("prefill")
+        scene.put("prefill", *(owned(one[12:], "llm-prefill", second, ready=False) for one in pods))
+        step = scene.step()
+        [_, old] = step.orders["prefill"]
+        assert (old.replicas, old.max_unavailable) == (4, 0)
+        assert evicted(step)[:4] == pods
 
 
 def test_of_two_deployments_of_the_present_template_one_goes_down_within_the_rules() -> None:

@@ -9,7 +9,7 @@ import pytest
 from intact.model.meta import ObjectMeta
 from intact.model.pod import RolePod, RolePodCondition, RolePodStatus
 from intact.model.rbg import Role
-from intact.model.role_workload import RoleWorkload
+from intact.model.role_workload import RoleWorkload, RoleWorkloadSpec
 from intact.rollout.facts import RoleFacts, workload_facts
 from tests.support.rbg_objects import kind, role
 from tests.unit.rollout.scene import NOW, Scene, pod
@@ -120,6 +120,25 @@ def test_a_leader_worker_set_that_reports_no_generation_counts_as_observed() -> 
     assert workload_facts(sets, stateful_set(2, 0)).observed
     assert not workload_facts(sets, stateful_set(2, 1)).observed
     assert not workload_facts(prefill().role, stateful_set(2, 0)).observed
+
+
+@pytest.mark.parametrize(
+    ("amount", "expected"),
+    [
+        pytest.param({}, 0, id="none"),
+        pytest.param({"maxUnavailable": 2}, 2, id="a number"),
+        pytest.param({"maxUnavailable": 9}, 5, id="more than it has"),
+        pytest.param({"maxUnavailable": "25%"}, 2, id="a percentage: no fewer than it takes"),
+        pytest.param({"maxUnavailable": "025%"}, 5, id="unreadable: all"),
+    ],
+)
+def test_what_an_update_of_its_own_may_take_down_of_a_deployment(
+    amount: dict[str, Any], expected: int
+) -> None:
+    live = stateful_set(2, 2)
+    body = {"replicas": 5, "strategy": {"type": "RollingUpdate", "rollingUpdate": amount}}
+    live = msgspec.structs.replace(live, spec=msgspec.convert(body, RoleWorkloadSpec))
+    assert workload_facts(prefill().role, live, kind="Deployment").unavailable == expected
 
 
 def test_an_answer_replaces_the_workload_and_keeps_its_evicted_pods() -> None:

@@ -133,9 +133,13 @@ async def test_forged_reviews_neither_spend_nor_freeze_a_budget(ns: NamespaceUnd
     now = await ns.client.get(PUBS, "budget", ns.name)
     assert now.status.ledger == before.status.ledger
 
-    # A real pod, with a version, labels or a readiness that it does not have: the API's count.
+    # A real pod, with a version that no API server can show.
     for version in ("999999999999999", "abc", "-1", ""):
-        await port.send("DELETE", forged(resourceVersion=version, labels=WEB))
+        assert not (await port.send("DELETE", forged(resourceVersion=version)))["allowed"]
+    now = await ns.client.get(PUBS, "budget", ns.name)
+    assert now.status.ledger == before.status.ledger
+    # With an earlier version, labels or a readiness that it does not have: the API's count.
+    await port.send("DELETE", forged(resourceVersion="5", labels=WEB))
     ledger = (await ns.status()).ledger
     pod = await ns.get("a")
     versions = {record.name: record.resource_version for record in ledger.pods.values()}

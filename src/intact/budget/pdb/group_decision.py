@@ -303,7 +303,8 @@ def _exhausted(
     budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, live: Counted, available: int
 ) -> str:
     found = available_text(available, ledger, f"the disruption budget {budget.metadata.name}")
-    return f"Pod {pod.name} of group {pod.group!r} cannot go now: {found}. {_waits_for(budget, ledger, live)}"
+    waits_for = _waits_for(budget, ledger, live)
+    return f"Pod {pod.name} of group {pod.group!r} cannot go now: {found}. {waits_for}"
 
 
 def _unhealthy(

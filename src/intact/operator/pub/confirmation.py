@@ -3,8 +3,8 @@
 Any client that reaches the port can send a review. So a review only names a pod, by its UID;
 everything that is decided and recorded about the pod comes from the store or from a read of the
 API. A review about a pod that the API does not have changes nothing: the API server refuses such a
-request itself if it is real, since the pod has gone meanwhile. A review of a version that the API has
-not reached is denied: no API server has sent it.
+request itself if it is real, since the pod has gone meanwhile. A review of a version that the API
+has not reached is denied: no API server has sent it.
 
 The store answers alone where it has the very version of the review, as it mostly does. Otherwise
 the API is read. If it has a newer version than the review, that one counts: the API server stores

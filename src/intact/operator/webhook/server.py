@@ -4,8 +4,8 @@ It knows only the envelope: a handler gets the raw request and decodes what it n
 is an HTTP error, on which the API server follows the webhook's failurePolicy: ours refuse.
 
 Strangers reach this port. What they send is refused as early as possible: by its path, before its
-body is read; compressed bodies are never inflated. What goes wrong is told once a minute for each path
-and problem, however often it does.
+body is read; compressed bodies are never inflated. What goes wrong is told once a minute for each
+path and problem, however often it does.
 """
 
 import asyncio
@@ -174,7 +174,7 @@ async def reviewed(path: str, handler: Handler, body: bytes, problems: Problems)
         return refused(
             "shape", f"the review has another shape than those of an API server: {error}"
         )
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - told with its traceback
         said = f"the admission review {uid[:_SHOWN]} failed"
         problems.tell(path, type(error).__name__, said, error=error)
         return web.Response(status=500, text="the admission review failed; see the log of Intact\n")

@@ -13,5 +13,7 @@ from devcluster import pins
 
 _VERSION = pins.as_numbers(pins.chosen_version())
 SUBRESOURCE = "resize" if _VERSION >= (1, 32) else ""
+OF_PODS = _VERSION >= (1, 36)
+"""Whether the resources of a pod as a whole can be resized."""
 RESIZES = "pods/resize" if SUBRESOURCE else "pods"
 APISERVER_FLAGS = () if _VERSION >= (1, 33) else ("--feature-gates=InPlacePodVerticalScaling=true",)

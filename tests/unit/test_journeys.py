@@ -123,7 +123,7 @@ async def test_a_delete_passes_the_named_modules_on_its_way_to_the_429() -> None
         body = review(operation="DELETE", namespace=NS, name="1-0", oldObject=pod)
         with Trace() as trace:
             answer: Any = await in_a_task(
-                server.reviewed("/gate", scene.controller.gate.review, body)
+                server.reviewed("/gate", scene.controller.gate.review, body, server.Problems())
             )
         assert msgspec.json.decode(answer.body)["response"]["status"]["code"] == 429
     assert list(trace.modules) == named("A delete, to its 429")

@@ -12,11 +12,12 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from intact.kube.decoding import Decoders, Page, WatchEvent, decoders
-from intact.kube.errors import KubeError, error_of_response
+from intact.kube.errors import KubeError, NotFound, error_of_response
 from intact.kube.history import History
 from intact.kube.resources import Resource
 from intact.kube.retry import Backoff, may_retry
 from intact.kube.transport import DEFAULT_TIMEOUT, Request, Response, Transport
+from intact.model.status import Status
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -72,6 +73,9 @@ class Client:
         subresource: str = "",
         timeout: float = DEFAULT_TIMEOUT,
     ) -> T:
+        if not name:  # which others may have sent: the path would be that of all objects
+            message = f"no {resource.full_name} have an empty name"
+            raise NotFound(Status(code=404, reason="NotFound", message=message))
         path = resource.path(namespace, name, subresource)
         return await self._object(resource, Request("GET", path, timeout=timeout))
 

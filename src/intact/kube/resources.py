@@ -42,6 +42,10 @@ class Resource(Generic[T]):
         """As people write it: `pods`, `leases.coordination.k8s.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    def place(self, namespace: str) -> str:
+        """Where its objects are that belong to this namespace: a resource may have none."""
+        return namespace if self.namespaced else ""
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Without a namespace: all of them, or a resource that has none."""
         if namespace and not self.namespaced:

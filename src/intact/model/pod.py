@@ -119,6 +119,8 @@ class ResizableContainer(View):
 
 
 class ResizableSpec(View):
+    resources: ContainerResources = ContainerResources()
+    """Of the pod as a whole."""
     containers: list[ResizableContainer] = []
     init_containers: list[ResizableContainer] = []
 

@@ -57,16 +57,23 @@ def _update_can_disrupt(request: Json) -> bool:
 
 
 def _resize_restarts(request: Json) -> bool:
+    new, old = request["object"]["spec"], request["oldObject"]["spec"]
     return any(
         policy.get("restartPolicy") == "RestartContainer"
-        and any(
-            _amount(container, kind, policy["resourceName"])
-            != _amount(was, kind, policy["resourceName"])
-            for kind in ("requests", "limits")
+        and (
+            _amount(container, "requests", policy["resourceName"])
+            != _amount(was, "requests", policy["resourceName"])
+            or _limit(container, new, policy["resourceName"])
+            != _limit(was, old, policy["resourceName"])
         )
         for container, was in _containers(request)
         for policy in container.get("resizePolicy") or ()
     )
+
+
+def _limit(container: Json, spec: Json, resource: str) -> Any:
+    own = _amount(container, "limits", resource)
+    return _amount(spec, "limits", resource) if str(own) in ("", "0") else own
 
 
 def _amount(container: Json, kind: str, resource: str) -> Any:

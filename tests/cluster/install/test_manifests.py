@@ -1,6 +1,7 @@
 """`intact manifests` and `intact uninstall` on a real cluster, with a real kubectl."""
 
 import asyncio
+import functools
 import json
 import subprocess
 import sys
@@ -27,10 +28,13 @@ from intact.operator.webhook.configuration import (
     validating_configuration,
 )
 from intact.operator.webhook.registration import Registration
+from tests.cluster.pub.test_counting import owned_by
 from tests.support.cluster_with_account import until_allowed
 from tests.support.intact_process import intact_run
 from tests.support.kubeconfigs import write_kubeconfig
 from tests.support.kubectl import Kubectl
+from tests.support.namespace_under_test import eventually
+from tests.support.objects import PODS, definition, pod
 from tests.support.pub_cases import amount, budget, target
 
 REVIEWS = untyped(
@@ -255,6 +259,46 @@ async def test_a_cluster_role_with_the_label_adds_a_kind_of_owners(
                     await asyncio.sleep(0.1)
     finally:
         kubectl("delete", "clusterrole", f"{home}-clonesets")
+
+
+PLANS = untyped("owners.intact.dev", "v1", "plans", "Plan")
+
+
+async def test_pods_of_a_kind_that_the_account_may_not_read_are_held_by_their_own_budgets_only(
+    cluster: Cluster, kubectl: Kubectl, home: str, namespace: str, tmp_path: Path, bind: str
+) -> None:
+    """Also beside a budget that names a workload, for which all owners of a pod matter."""
+    kubectl("apply", "-f", "-", stdin=json.dumps(definition(PLANS)))
+    plan = {"apiVersion": PLANS.api_version, "kind": PLANS.kind, "metadata": {"name": "plan"}}
+    async with Client(HttpTransport(config.load(str(cluster.kubeconfig)))) as client:
+        make = functools.partial(client.create, PLANS, plan, namespace)
+        owned = owned_by(await eventually(make, bool, "the kind"), PLANS.api_version, PLANS.kind)
+        for name, app in (("held-0", "held"), ("held-1", "held"), ("free", "free")):
+            body = pod(name, node="node-0", labels={"app": app}, **owned)
+            await client.create(PODS, body, namespace)
+    kubectl("wait", "pods", "--all", "--for=condition=Ready", "-n", namespace, "--timeout=60s")
+    kubectl("create", "deployment", "web", "--image=x", "-n", namespace)
+    held = {"selector": {"matchLabels": {"app": "held"}}, "maxUnavailable": 1}
+    for made in (budget(target(), "web"), budget(held, "held")):
+        kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(made))
+    token = kubectl("create", "token", "intact", "-n", home).strip()
+    kubeconfig = write_kubeconfig(
+        cluster, tmp_path / "kubeconfig", namespace=home, user={"token": token}
+    )
+    async with intact_run(kubeconfig, "--webhook-bind", bind) as running:
+        await running.started()
+        async with asyncio.timeout(300):
+            while kubectl("get", "pub", "held", "-n", namespace, "-o", WORKING) != "True":
+                await asyncio.sleep(0.2)
+        for name in ("free", "held-0"):
+            kubectl("delete", "pod", name, "-n", namespace, "--wait=false")
+        with pytest.raises(AssertionError, match="the budget held requires 1"):
+            kubectl("delete", "pod", "held-1", "-n", namespace, "--wait=false")
+        running.process.terminate()
+        assert await running.ended() == 0
+
+
+WORKING = "jsonpath={.status.conditions[?(@.type=='Working')].status}"
 
 
 async def allows(client: Client, home: str, verb: str, what: str, where: str) -> bool:

@@ -11,6 +11,8 @@ from tests.support.objects import Json
 from tests.support.pdb_groups import SCOPE, Groups, condition, spread
 
 KEY, NEED = "intact.dev/group-label-key", "intact.dev/min-ready-replicas"
+EXPECTED = "intact.dev/expected-replicas"
+MOST = 2**31 - 1
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,43 @@ async def test_a_need_that_no_group_can_reach_lets_nothing_go_and_is_told(
     assert "never allows a disruption" in said
     found = await groups.counted(allowed=0, healthy=2, disruptions_allowed=0)
     assert condition(found, "BudgetConfigured")[1] == "NeverAllows"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec", "configured", "told"),
+    [
+        ({NEED: "3"}, {"minAvailable": MOST}, ("True", "NeverAllows"), "never allows a disruption"),
+        ({NEED: str(MOST)}, {"maxUnavailable": "1%"}, ("False", "NeedNotReached"), f"need {MOST}"),
+        (
+            {NEED: "3", EXPECTED: str(MOST)}, {"maxUnavailable": 1},
+            ("True", "ValidConfig"), f"2 of {MOST} groups are available",
+        ),
+        (
+            {NEED: "3", EXPECTED: "0"}, {"maxUnavailable": 1},
+            ("True", "NeverAllows"), "It never allows a disruption",
+        ),
+        ({NEED: "3"}, {}, ("True", "NeverAllows"), "It never allows a disruption"),
+    ],
+)  # fmt: skip
+async def test_a_budget_with_the_largest_numbers_is_counted_and_says_what_it_waits_for(
+    ns: NamespaceUnderTest,
+    groups: Groups,
+    annotations: Json,
+    spec: Json,
+    configured: tuple[str, str],
+    told: str,
+) -> None:
+    for name in ("red", "blue"):
+        await ns.pods(*spread(name, 3, "node-0"), labels={**groups.labels, "shard": name})
+    said = await apply(
+        ns, budget(groups, {SCOPE: "Workload"}, {KEY: "shard", **annotations}, **spec)
+    )
+    found = await groups.counted(allowed=0, disruptions_allowed=0)
+    assert condition(found, "BudgetConfigured")[:2] == configured
+    assert ("Warning" in said) == (configured[1] != "ValidConfig")
+    answer = await ns.evict("red-0")
+    assert answer.code == 429
+    assert told in answer.message or told in said
 
 
 def says(text: str, found: PodDisruptionBudget) -> bool:

@@ -1,6 +1,7 @@
 """Corners in which a budget must neither open nor stay shut, with real controllers."""
 
 import asyncio
+import functools
 from contextlib import suppress
 
 from intact.kube.client import PatchType
@@ -26,6 +27,9 @@ from tests.support.pub_cases import budget
 JOBS = untyped("batch", "v1", "jobs", "Job")
 PLANS = untyped("budgets.intact.dev", "v1", "plans", "Plan")
 """A kind without a scale."""
+FLEETS = untyped("budgets.intact.dev", "v1", "fleets", "Fleet", namespaced=False)
+SQUADS = untyped("budgets.intact.dev", "v1", "squads", "Squad", namespaced=False)
+"""Kinds without a namespace; the second has a scale."""
 TOTAL = "pub.kruise.io/protect-total-replicas"
 OPERATIONS = "kruise.io/pub-protect-operations"
 POLICY = "intact.dev/unhealthy-policy"
@@ -153,6 +157,39 @@ async def test_a_total_that_no_scale_states_does_not_shrink_with_what_was_admitt
         "the pods of the Job to go",
         lambda left: not any(one.startswith("batch-") for one in left),
     )
+
+
+async def test_pods_of_owners_without_a_namespace_are_not_stuck(
+    ns: NamespaceUnderTest,
+) -> None:
+    """Beside a budget that names a workload, for which the whole chain of owners matters."""
+    for resource, scale in ((FLEETS, False), (SQUADS, True)):
+        with suppress(AlreadyExists):
+            body = definition(resource, scale=scale)
+            body["spec"]["scope"] = "Cluster"
+            await ns.client.create(CRDS, body)
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": {"replicas": 4}}
+        body["metadata"] = {"name": ns.name}
+        owner = await eventually(
+            functools.partial(ns.client.create, resource, body), bool, "the kind to be served"
+        )
+        owned, name = owned_by(owner, resource.api_version, resource.kind), resource.kind.lower()
+        for number in range(4):
+            named = pod(f"{name}-{number}", node="node-0", labels={"app": name}, **owned)
+            await ns.create(PODS, named)
+    await ns.running(8)
+    await ns.budget(selecting("fleet", maxUnavailable="25%"), "fleet", unavailable_allowed=1)
+    target = {"apiVersion": SQUADS.api_version, "kind": SQUADS.kind, "name": ns.name}
+    await ns.budget({"targetRef": target, "maxUnavailable": 1}, "squad", unavailable_allowed=1)
+    for name in ("fleet", "squad"):
+        answers = [await ns.evict(f"{name}-0"), await ns.delete(f"{name}-1")]
+        assert [answer.code for answer in answers] == [201, 429], answers
+    # A scale-in counts at once, and the end of an owner releases its pods.
+    await ns.client.patch(SQUADS, {"spec": {"replicas": 2}}, ns.name)
+    await ns.counted("squad", total_replicas=2, unavailable_allowed=2)
+    for resource in (FLEETS, SQUADS):
+        await ns.client.delete(resource, ns.name)
+    await ns.until("the garbage collector to delete all pods", lambda left: not left)
 
 
 async def test_what_a_scale_no_longer_wants_is_released_in_groups(ns: NamespaceUnderTest) -> None:

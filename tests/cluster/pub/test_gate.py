@@ -19,7 +19,7 @@ from tests.support.namespace_under_test import (
     eventually,
     is_available,
 )
-from tests.support.objects import PODS, STATEFUL_SETS, Json, pod
+from tests.support.objects import NODES, PODS, STATEFUL_SETS, Json, pod
 from tests.support.pub_cases import budget
 
 WEB = {"app": "web"}
@@ -259,6 +259,41 @@ async def test_a_resize_is_denied_if_it_restarts_a_container(
     wanted = {"requests": {"cpu": "150m"}, "limits": {"cpu": "200m"}}
     resized = {"spec": {"containers": [{"name": "main", "resources": wanted}]}}
     answer = await ns.change("a", resized, resizes.SUBRESOURCE)
+    assert answer.code == code, answer
+
+
+@pytest.mark.skipif(not resizes.OF_PODS, reason="this server does not resize pods as a whole")
+@pytest.mark.parametrize(
+    ("policy", "own", "code"),
+    [
+        ("RestartContainer", {}, 429),
+        ("NotRequired", {}, 200),
+        ("RestartContainer", {"cpu": "100m"}, 200),
+    ],
+)
+async def test_a_resize_of_the_whole_pod_is_denied_if_it_restarts_a_container(
+    ns: NamespaceUnderTest, policy: str, own: Json, code: int
+) -> None:
+    """A container without a limit has that of its pod."""
+    features = {"declaredFeatures": ["InPlacePodLevelResourcesVerticalScaling"]}
+    await ns.client.patch(NODES, {"status": features}, "node-0", subresource="status")
+    body = pod("a", node="node-0", labels=WEB)
+    body["spec"]["resources"] = {"requests": {"cpu": "100m"}, "limits": {"cpu": "200m"}}
+    [container] = body["spec"]["containers"]
+    container["resizePolicy"] = [{"resourceName": "cpu", "restartPolicy": policy}]
+    container["resources"] = {"limits": own, "requests": own}
+    await ns.create(PODS, body)
+    await ns.ready("a")
+    status = (await ns.get("a"))["status"]["containerStatuses"]
+    status[0] |= {"resources": container["resources"], "allocatedResources": own}
+    await ns.change("a", {"status": {"containerStatuses": status}}, "status")
+    await ns.budget(NONE, total_replicas=1)
+    resized = {"spec": {"resources": {"limits": {"cpu": "300m"}}}}
+    answer = await eventually(
+        lambda: ns.change("a", resized, resizes.SUBRESOURCE),
+        lambda found: found.code != 403,  # until the API server has seen the features of the node
+        "an answer",
+    )
     assert answer.code == code, answer
 
 

@@ -7,6 +7,7 @@ import aiohttp
 
 from intact.kube.resources import PUBS
 from intact.operator.webhook.configuration import VALIDATING
+from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import NamespaceUnderTest, eventually, is_available
 from tests.support.objects import PDBS, STATEFUL_SETS, Json
 from tests.support.pub_cases import budget
@@ -86,7 +87,7 @@ class Port:
             **request,
         }
         if operation != "CREATE":
-            forged["oldObject"] = pod
+            forged.setdefault("oldObject", pod)
         body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": forged}
         async with (
             aiohttp.ClientSession() as session,
@@ -133,9 +134,13 @@ async def test_forged_reviews_neither_spend_nor_freeze_a_budget(ns: NamespaceUnd
     now = await ns.client.get(PUBS, "budget", ns.name)
     assert now.status.ledger == before.status.ledger
 
-    # A real pod, with a version, labels or a readiness that it does not have: the API's count.
+    # A real pod, with a version that no API server can show.
     for version in ("999999999999999", "abc", "-1", ""):
-        await port.send("DELETE", forged(resourceVersion=version, labels=WEB))
+        assert not (await port.send("DELETE", forged(resourceVersion=version)))["allowed"]
+    now = await ns.client.get(PUBS, "budget", ns.name)
+    assert now.status.ledger == before.status.ledger
+    # With an earlier version, labels or a readiness that it does not have: the API's count.
+    await port.send("DELETE", forged(resourceVersion="5", labels=WEB))
     ledger = (await ns.status()).ledger
     pod = await ns.get("a")
     versions = {record.name: record.resource_version for record in ledger.pods.values()}
@@ -152,6 +157,34 @@ async def test_forged_reviews_neither_spend_nor_freeze_a_budget(ns: NamespaceUnd
     await ns.counted(current_available=2, disrupted_pods={})
     await ns.pods("d", labels=WEB)
     await ns.counted(current_available=3)
+
+
+async def test_reviews_of_another_shape_neither_flood_the_log_nor_list_pods(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
+) -> None:
+    await ns.pods("a", "b", labels=WEB)
+    before = await ns.budget(ONE, unavailable_allowed=1)
+    port = await port_of(ns)
+    real = await ns.get("a")
+    lines = [operator.log.count("\n") for operator in intact_cluster.operators]
+    nameless = {"metadata": {"name": ""}}
+    for _ in range(50):
+        for operation, pod, request in (
+            ("DELETE", real, {"uid": 5}),
+            ("DELETE", real, {"oldObject": 5}),
+            ("UPDATE", real, {"object": []}),
+            ("UPDATE", real, {"object": {"metadata": {"name": "a\n2026-01-01 INFO all is well"}}}),
+            ("CREATE", real, {"subResource": "eviction", "object": {"deleteOptions": 5}}),
+        ):
+            await port.send(operation, pod, **request)
+        for uid in ("", "intact"):
+            eviction = {"deleteOptions": {"preconditions": {"uid": uid}}}
+            answer = await port.send("CREATE", nameless, subResource="eviction", object=eviction)
+            assert "PodList" not in json.dumps(answer)
+    for operator, known in zip(intact_cluster.operators, lines, strict=True):
+        assert operator.log.count("\n") - known < 100
+    assert (await ns.client.get(PUBS, "budget", ns.name)).status.ledger == before.status.ledger
+    assert [(await ns.delete(name)).code for name in ("a", "b")] == [200, 429]
 
 
 RESTART = {"resourceName": "cpu", "restartPolicy": "RestartContainer"}

@@ -247,6 +247,15 @@ async def test_what_is_sent(name: str) -> None:
     assert script.requests == [request]
 
 
+@simulated
+async def test_no_object_has_an_empty_name() -> None:
+    """The path would be that of a list."""
+    script = Script(OK)
+    with pytest.raises(NotFound, match="empty name"):
+        await client_of(script).get(PODS, "", "ns")
+    assert script.requests == []
+
+
 @pytest.mark.parametrize("answer", [OK, Response(201, OK.body)])
 @simulated
 async def test_an_object_is_read_as_its_resource_says(answer: Response) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from intact.budget.pdb.group_counts import GroupCounts
+from intact.budget.pdb.group_settings import EXPECTED_REPLICAS, read_settings
 from intact.budget.pdb.ineffective import ineffective
 from intact.budget.pdb.pods import DISRUPTION_ALLOWED, SYNC_FAILED, desired_healthy
 from intact.budget.pdb.scope import counts_pods, scope_of
@@ -10,7 +11,7 @@ from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
 from intact.model.listing import listed
 from intact.model.meta import Condition
-from intact.model.pdb import PdbSpec, PodDisruptionBudget
+from intact.model.pdb import PodDisruptionBudget
 
 BUDGET_CONFIGURED = "BudgetConfigured"
 SUFFICIENT_REPLICAS = "SufficientReplicas"
@@ -86,9 +87,11 @@ def unproven_text(unproven: Unproven) -> str:
     )
 
 
-def never_allows(spec: PdbSpec, expected: int) -> str:
+def never_allows(budget: PodDisruptionBudget, expected: int) -> str:
     """Why no group can ever go while so many are expected; empty if one can."""
-    never = "it never allows a disruption"
+    spec, never = budget.spec, "it never allows a disruption"
+    if read_settings(budget).expected == 0:
+        return f"the annotation {EXPECTED_REPLICAS} says that there should be no groups, so {never}"
     if spec.max_unavailable is None and spec.min_available is None:
         return f"the budget has neither maxUnavailable nor minAvailable, so {never}"
     desired = desired_healthy(spec, expected)
@@ -126,7 +129,7 @@ def told_never_allows(budget: PodDisruptionBudget, counted: GroupLedger | None) 
         one.type == BUDGET_CONFIGURED and one.reason == NEED_NOT_REACHED
         for one in budget.status.conditions
     )
-    return unreached or bool(never_allows(budget.spec, counted.expected if counted else 0))
+    return unreached or bool(never_allows(budget, counted.expected if counted else 0))
 
 
 def groups_not_held(budget: PodDisruptionBudget) -> Condition | None:
@@ -166,7 +169,7 @@ def budget_configured(
         return _configured(NEED_NOT_REACHED, unproven_text(unproven), status="False")
     if told := ineffective(budget):
         return without_effect(told)
-    if text := never_allows(budget.spec, ledger.expected):
+    if text := never_allows(budget, ledger.expected):
         return _configured(NEVER_ALLOWS, text)
     if len(counts.workloads) > 1:
         message = (

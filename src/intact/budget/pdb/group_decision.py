@@ -32,6 +32,7 @@ from intact.budget.pdb.group_conditions import (
     SUFFICIENT_REPLICAS,
     available_text,
     insufficient_text,
+    never_allows,
 )
 from intact.budget.pdb.group_counts import Counted
 from intact.budget.pdb.group_recount import ALWAYS_ALLOW, is_enforced, is_free, may_go
@@ -302,9 +303,8 @@ def _exhausted(
     budget: PodDisruptionBudget, ledger: GroupLedger, pod: Subject, live: Counted, available: int
 ) -> str:
     found = available_text(available, ledger, f"the disruption budget {budget.metadata.name}")
-    return (
-        f"Pod {pod.name} of group {pod.group!r} cannot go now: {found}. {_waits_for(ledger, live)}"
-    )
+    waits_for = _waits_for(budget, ledger, live)
+    return f"Pod {pod.name} of group {pod.group!r} cannot go now: {found}. {waits_for}"
 
 
 def _unhealthy(
@@ -319,12 +319,12 @@ def _unhealthy(
     )
     return (
         f"Pod {pod.name} of group {pod.group!r} cannot go now: {why} only while enough groups are "
-        f"available. {found}. {_waits_for(ledger, live)}"
+        f"available. {found}. {_waits_for(budget, ledger, live)}"
     )
 
 
-def _waits_for(ledger: GroupLedger, live: Counted) -> str:
-    if ledger.desired >= ledger.expected > 0:
+def _waits_for(budget: PodDisruptionBudget, ledger: GroupLedger, live: Counted) -> str:
+    if ledger.desired >= ledger.expected > 0 or never_allows(budget, ledger.expected):
         return "It never allows a disruption: change the budget, or scale up first."
     waiting: Mapping[str, object] = {**ledger.unavailable, **live.unavailable, **ledger.absent}
     if waiting:

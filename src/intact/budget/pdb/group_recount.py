@@ -33,6 +33,7 @@ from intact.budget.pdb.group_settings import check_settings, groups_alike, rules
 from intact.budget.pdb.group_sources import Definitions
 from intact.budget.pdb.pods import DELETION_TIMEOUT, desired_healthy
 from intact.budget.pdb.replica_fields import with_replicas
+from intact.model.amounts import MOST_REPLICAS
 from intact.model.conditions import merge
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger, GroupRecord
@@ -84,14 +85,15 @@ def recount(
         )
     groups = expect(before, counts, definitions, now, wants)
     problems = check_settings(budget)
+    total = min(groups.total, MOST_REPLICAS)
     try:
-        desired = desired_healthy(budget.spec, groups.total)
+        desired = desired_healthy(budget.spec, total)
     except ValueError as error:  # no API server that we know stores such an amount
         desired = 0
         problems.append(FieldError("spec", None, str(error)))
     allowed = max(0, counted.available - desired)
     closed = bool(problems or counts.undefined or leaving)
-    if closed or not groups.total or not _has_amount(budget.spec):
+    if closed or not total or not _has_amount(budget.spec):
         allowed = 0
     proven = set(counts.reached)
     if before.rules == rules_of(budget):
@@ -113,7 +115,7 @@ def recount(
         allowed=allowed,
         available=counted.available,
         desired=desired,
-        expected=groups.total,
+        expected=total,
         leaving=leaving,
         seen=seen,
         rules=rules_of(budget),
@@ -221,17 +223,18 @@ def may_go(spec: PdbSpec, ledger: GroupLedger) -> int:
 def _desired_pods(desired: int, counts: GroupCounts, counted: Counted) -> int:
     fewest = _fewest_pods(desired, counts)
     short = desired - counted.available
-    if short <= 0:
+    if short <= 0 or fewest == MOST_REPLICAS:
         return fewest
     missing = sorted(
         (counts.need_of(group) or 0) - healthy for group, healthy in counted.unavailable.items()
     )
-    return max(fewest, counted.healthy + sum(missing[:short]) + max(0, short - len(missing)))
+    needed = counted.healthy + sum(missing[:short]) + max(0, short - len(missing))
+    return min(max(fewest, needed), MOST_REPLICAS)
 
 
 def _fewest_pods(desired: int, counts: GroupCounts) -> int:
-    """The fewest that make so many groups available. A group that does not exist yet is taken to
-    need as few pods as the smallest one."""
+    """The fewest that make so many groups available, or as many as the API takes for a number. A
+    group that does not exist yet is taken to need as few pods as the smallest one."""
     needs = counts.needs_of_all()
     least = min(needs, default=counts.settings.min_ready or 1)
     pods = 0
@@ -239,7 +242,7 @@ def _fewest_pods(desired: int, counts: GroupCounts) -> int:
         taken = min(desired, needs[need])
         pods += taken * need
         desired -= taken
-    return pods + desired * least
+    return min(pods + desired * least, MOST_REPLICAS)
 
 
 def next_check(status: PdbStatus, ledger: GroupLedger, now: datetime) -> datetime | None:

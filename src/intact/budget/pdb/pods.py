@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from intact.budget.pdb.replica_fields import replicas_of
-from intact.model.amounts import IntOrPercent, desired_available
+from intact.model.amounts import MOST_REPLICAS, IntOrPercent, desired_available
 from intact.model.conditions import merge
 from intact.model.meta import Condition
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
@@ -102,6 +102,7 @@ def count(
     now: datetime,
 ) -> PdbStatus:
     """The next status. Raises ValueError if an amount is malformed."""
+    expected = min(expected, MOST_REPLICAS)  # which several scales together may exceed
     desired = desired_healthy(budget.spec, expected)
     allowed = max(0, healthy - desired) if expected > 0 else 0
     old, generation = budget.status, budget.metadata.generation

@@ -3,7 +3,13 @@
 import re
 
 from intact.budget.pub.availability import UNAVAILABLE_LABEL_PREFIX, is_marked_unavailable
-from intact.model.pod import ContainerStatus, Pod, ResizableContainer, ResizablePod
+from intact.model.pod import (
+    ContainerResources,
+    ContainerStatus,
+    Pod,
+    ResizableContainer,
+    ResizablePod,
+)
 from intact.model.pod_state import has_condition, is_ready
 from intact.model.pub import ContainerMark, LedgerRecord
 
@@ -27,7 +33,9 @@ def restarting_resizes(old: ResizablePod, new: ResizablePod) -> dict[str, str]:
     restarted = {}
     for container in new.spec.containers + new.spec.init_containers:
         known = before.get(container.name)
-        changed = _changed_resources(known, container) if known else set()
+        changed = set[str]()
+        if known is not None:
+            changed = _changed_resources(_resources(known, old), _resources(container, new))
         if any(
             policy.restart_policy == "RestartContainer" and policy.resource_name in changed
             for policy in container.resize_policy
@@ -36,12 +44,19 @@ def restarting_resizes(old: ResizablePod, new: ResizablePod) -> dict[str, str]:
     return restarted
 
 
-def _changed_resources(old: ResizableContainer, new: ResizableContainer) -> set[str]:
+def _resources(container: ResizableContainer, pod: ResizablePod) -> ContainerResources:
+    """As the kubelet takes them: a container without a limit has that of its pod."""
+    own = {name: limit for name, limit in container.resources.limits.items() if limit not in _NONE}
+    limits = {**pod.spec.resources.limits, **own}
+    return ContainerResources(requests=container.resources.requests, limits=limits)
+
+
+_NONE = (0, "0")
+
+
+def _changed_resources(old: ContainerResources, new: ContainerResources) -> set[str]:
     changed = set()
-    for one, two in (
-        (old.resources.requests, new.resources.requests),
-        (old.resources.limits, new.resources.limits),
-    ):
+    for one, two in ((old.requests, new.requests), (old.limits, new.limits)):
         changed |= {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
     return changed
 

@@ -65,6 +65,8 @@ async def _scale_of(
     if not workloads.has_scale(key):
         name = workloads.reflectors[key].resource.full_name
         raise NotCounted(f"{name} does not implement the scale subresource")
+    if not workloads.reflectors[key].resource.namespaced:
+        return None  # it would be asked for in the namespace of the pod
     found = workloads.find(key, namespace, reference.name)
     if found is None or found.metadata.uid != reference.uid:
         asked = await workloads.ask_scale(key, namespace, reference.name)

@@ -6,6 +6,8 @@ counts pods has counted. So the label goes only from a budget whose number is 0:
 Intact stores 0 first. That gives the budget a new version, so that the API server does not store
 the user's change as it is: it applies a patch once more to the new version and asks again; to
 another client it answers 409, and the client tries again.
+
+A review only names the budget: what is stored is the budget as the API has it.
 """
 
 from collections.abc import Callable
@@ -20,9 +22,8 @@ from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.events import reference_to
 from intact.kube.resources import PDBS
-from intact.kube.store import key_of
 from intact.model.admission import AdmissionResponse
-from intact.model.pdb import PodDisruptionBudget
+from intact.model.pdb import PdbMeta, PodDisruptionBudget
 from intact.model.times import timestamp
 from intact.operator.pdb.status import status_patch
 from intact.operator.pdb.status_writer import GROUPS_MANAGER
@@ -41,24 +42,12 @@ class Leaving:
         """None if the change may be stored, or the API server finds out that it must ask again."""
         if counts_pods(old) or not counts_pods(new) or not old.status.disruptions_allowed:
             return None
-        # The rules name the budget that the ledger belongs to, also where it was not counted yet.
-        ledger = msgspec.structs.replace(
-            ledger_of(old), allowed=0, leaving=timestamp(self._now()), rules=rules_of(old)
-        )
-        status = msgspec.structs.replace(old.status, disruptions_allowed=0)
-        namespace, name = key_of(old)
         try:
-            await self._client.patch(
-                PDBS,
-                status_patch(old, status, annotations_of(ledger)),
-                name,
-                namespace,
-                subresource="status",
-                field_manager=GROUPS_MANAGER,
-            )
+            await self._close(old.metadata)
         except (Conflict, NotFound):
-            return None  # the change is made from a version that is not stored any more
+            pass  # the change is made from a version that is not stored any more
         except KubeError as error:
+            name = old.metadata.name
             refusal = denied(
                 f"The disruption budget {name} cannot stop counting groups now: its "
                 f"disruptionsAllowed must be 0 first, and that cannot be stored: {error}"
@@ -66,3 +55,24 @@ class Leaving:
             reference = reference_to(PDBS, old.metadata)
             return annotated(refusal, [Finding(reference, Decision.DENIED, Reason.UNWRITABLE)])
         return None
+
+    async def _close(self, shown: PdbMeta) -> None:
+        """Close the budget that a review shows, if it is stored in that version."""
+        old = await self._client.get(PDBS, shown.name, shown.namespace)
+        if (old.metadata.uid, old.metadata.resource_version) != (shown.uid, shown.resource_version):
+            return
+        if counts_pods(old) or not old.status.disruptions_allowed:
+            return
+        # The rules name the budget that the ledger belongs to, also where it was not counted yet.
+        ledger = msgspec.structs.replace(
+            ledger_of(old), allowed=0, leaving=timestamp(self._now()), rules=rules_of(old)
+        )
+        status = msgspec.structs.replace(old.status, disruptions_allowed=0)
+        await self._client.patch(
+            PDBS,
+            status_patch(old, status, annotations_of(ledger)),
+            old.metadata.name,
+            old.metadata.namespace,
+            subresource="status",
+            field_manager=GROUPS_MANAGER,
+        )

@@ -84,6 +84,6 @@ class PdbValidation:
         if unproven := counts.unproven(counts.reached):
             found.append(unproven_text(unproven))
         groups = expect(GroupLedger(), counts, definitions, self._now(), lambda _: True)
-        if never := never_allows(budget.spec, groups.total):
+        if never := never_allows(budget, groups.total):
             found.append(never)
         return found

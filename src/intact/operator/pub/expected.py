@@ -125,7 +125,8 @@ class ExpectedUnits:
         if owner is None or reflector is None:
             return self._as_known(uid)
         try:
-            found = await self._client.get(reflector.resource, owner.name, entry.key[0])
+            place = reflector.resource.place(entry.key[0])
+            found = await self._client.get(reflector.resource, owner.name, place)
         except NotFound:
             return _Answer(gone=True)
         except Forbidden:

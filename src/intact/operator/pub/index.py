@@ -357,12 +357,14 @@ class PubIndex(Membership[PubEntry]):
         self._match_template(kind, old, new)
         if new is None:
             self._gone.add(uid)
-        if not self.has_budgets(namespace):
+        # A workload of a kind without a namespace may have pods in any.
+        keys = self.budgets_in(namespace) if namespace else list(self.entries)
+        if not keys:
             return
         moved = old is None or new is None or _owners(old) != _owners(new)
         if moved or wanted_ordinals(old) != wanted_ordinals(new):
             self._recount_owned(uid)
-        for key in self.budgets_in(namespace):
+        for key in keys:
             entry = self.entries[key]
             if uid in entry.counts.owners or uid in entry.template_owners or _targets(entry, kind):
                 if moved or _wants_none(old) != _wants_none(new):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from intact.kube.client import Client
-from intact.kube.errors import NotFound
+from intact.kube.errors import Forbidden, NotFound
 from intact.kube.resources import PODS
 from intact.kube.store import Store
 from intact.model.meta import OwnerReference, api_group
@@ -135,10 +135,15 @@ class Workloads(FollowedKinds):
                 pod = await self._client.get(PODS, owner.name, namespace)
                 return pod.metadata.owner_references if pod.metadata.uid == owner.uid else []
             if reflector is not None:
-                found = await self._client.get(reflector.resource, owner.name, namespace)
+                resource = reflector.resource
+                found = await self._client.get(resource, owner.name, resource.place(namespace))
                 return found.metadata.owner_references if found.metadata.uid == owner.uid else []
         except NotFound:
             pass
+        except Forbidden:
+            # No budget ever counts what is above a kind that Intact may not read: the chain ends.
+            if reflector is None or reflector.resource in BUILT_IN or reflector.store.synced:
+                raise
         return []
 
     def _references_of(self, namespace: str, owner: Owner) -> list[OwnerReference] | None:
@@ -169,8 +174,11 @@ class Workloads(FollowedKinds):
             yield from reflector.store.by_index("owner", uid)
 
     def find(self, kind: GroupKind, namespace: str, name: str) -> Workload | None:
+        """By the name that an object of this namespace gives it; its kind may have no namespace."""
         reflector = self.reflectors.get(kind)
-        return reflector.store.get(namespace, name) if reflector else None
+        if reflector is None:
+            return None
+        return reflector.store.get(reflector.resource.place(namespace), name)
 
     def in_namespace(self, namespace: str) -> Iterator[tuple[GroupKind, Workload]]:
         for kind, reflector in self.reflectors.items():
@@ -193,7 +201,8 @@ class Workloads(FollowedKinds):
     async def ask_scale(self, kind: GroupKind, namespace: str, name: str) -> tuple[str, int] | None:
         """UID and scale as the API server has them now, for a workload that is not in a store;
         None if there is no such workload. Raises `KubeError`."""
-        return await self._scales.ask(self.reflectors[kind].resource, namespace, name)
+        resource = self.reflectors[kind].resource
+        return await self._scales.ask(resource, resource.place(namespace), name)
 
 
 def _owner(reference: OwnerReference) -> Owner:

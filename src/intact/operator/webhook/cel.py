@@ -67,8 +67,15 @@ def _amount(container: str, kind: str) -> str:
     )
 
 
-_OTHER_AMOUNT = " || ".join(
-    f"{_amount('c', kind)} != {_amount('o', kind)}" for kind in ("requests", "limits")
+def _limit(container: str, pod: str) -> str:
+    """As the kubelet takes it: a container without a limit has that of its pod."""
+    own = _amount(container, "limits")
+    return f"({own} in ['', '0'] ? {_amount(f'{pod}.spec', 'limits')} : {own})"
+
+
+_OTHER_AMOUNT = (
+    f"{_amount('c', 'requests')} != {_amount('o', 'requests')}"
+    f" || {_limit('c', 'object')} != {_limit('o', 'oldObject')}"
 )
 _RESTART = (
     "has(c.resizePolicy) && c.resizePolicy.exists(p,"

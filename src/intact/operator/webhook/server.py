@@ -4,7 +4,8 @@ It knows only the envelope: a handler gets the raw request and decodes what it n
 is an HTTP error, on which the API server follows the webhook's failurePolicy: ours refuse.
 
 Strangers reach this port. What they send is refused as early as possible: by its path, before its
-body is read; compressed bodies are never inflated.
+body is read; compressed bodies are never inflated. What goes wrong is told once a minute for each
+path and problem, however often it does.
 """
 
 import asyncio
@@ -39,6 +40,8 @@ _BODY = 10.0
 """Seconds for a body. The API server waits no longer for the answer."""
 _SHOWN = 100
 """Characters of what a stranger sent that are shown."""
+_TOLD_EVERY = 60.0
+"""Seconds between two lines of the log about the same problem."""
 _LIMITS = Limits()
 _KEEP_ALIVE = 120.0
 """Longer than the API server keeps an idle connection (90 s), so that it is never the server that
@@ -78,6 +81,27 @@ _REVIEW = msgspec.json.Decoder(_Review)
 _IDENTITY = msgspec.json.Decoder(_Identity)
 
 
+class Problems:
+    """What went wrong with reviews, for the log: each problem of a path once a minute."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str], float] = {}
+        self._untold: Counter[tuple[str, str]] = Counter()
+
+    def tell(self, path: str, problem: str, text: str, *, error: Exception | None = None) -> None:
+        """`problem` is one of a few for each path; `text` may have parts of what was sent, and is
+        that of the first of a minute."""
+        key, now = (path, problem), asyncio.get_running_loop().time()
+        if now < self._told.get(key, float("-inf")) + _TOLD_EVERY:
+            self._untold[key] += 1
+            return
+        self._told[key] = now
+        if more := self._untold.pop(key, 0):
+            text += f" (and {more} more times since the last such line)"
+        level = logging.WARNING if error is None else logging.ERROR
+        log.log(level, "%s: %s", path, text, exc_info=error)
+
+
 async def plain(path: str) -> str | None:
     """Every path is its own."""
     return path
@@ -87,7 +111,7 @@ def application(
     handlers: Mapping[str, Handler], route: Route = plain, refused: Counter[str] | None = None
 ) -> web.Application:
     counts: Counter[str] = Counter() if refused is None else refused
-    large = asyncio.Semaphore(_LARGE_AT_ONCE)
+    large, problems = asyncio.Semaphore(_LARGE_AT_ONCE), Problems()
 
     def refuse(reason: str, status: int, problem: str) -> web.Response:
         """What has come of the body is dropped. A connection that is not proven ends soon: until
@@ -122,35 +146,40 @@ def application(
                 return refuse("slow", 408, f"the review did not come within {_BODY:g} s")
             except web.HTTPRequestEntityTooLarge:
                 return refuse("size", 413, f"a review has at most {_LARGEST_REVIEW} bytes")
-            return await reviewed(path, handler, body)
+            return await reviewed(path, handler, body, problems)
 
     app = web.Application(client_max_size=_LARGEST_REVIEW)
     app.router.add_route("*", "/{path:.*}", answer)
     return app
 
 
-async def reviewed(path: str, handler: Handler, body: bytes) -> web.Response:
+async def reviewed(path: str, handler: Handler, body: bytes, problems: Problems) -> web.Response:
     """The answer to the body of one request."""
+
+    def refused(problem: str, text: str) -> web.Response:
+        problems.tell(path, problem, text)
+        return web.Response(status=400, text=f"{text}\n")
+
     try:
         review = _REVIEW.decode(body)
         uid = _IDENTITY.decode(review.request).uid
     except (msgspec.DecodeError, RecursionError) as error:
-        return _refused(path, f"not an AdmissionReview: {error}")
+        return refused("envelope", f"not an AdmissionReview: {error}")
     if (review.api_version, review.kind) != (_API_VERSION, _KIND):
         kind = f"{review.kind} of {review.api_version}"[:_SHOWN]
-        return _refused(path, f"{kind} is not supported; send admission.k8s.io/v1")
+        return refused("version", f"{kind} is not supported; send admission.k8s.io/v1")
     try:
         response = await handler(review.request)
-    except Exception:
-        log.exception("%s: the admission review %s failed", path, uid[:_SHOWN])
+    except msgspec.ValidationError as error:
+        return refused(
+            "shape", f"the review has another shape than those of an API server: {error}"
+        )
+    except Exception as error:  # noqa: BLE001 - told with its traceback
+        said = f"the admission review {uid[:_SHOWN]} failed"
+        problems.tell(path, type(error).__name__, said, error=error)
         return web.Response(status=500, text="the admission review failed; see the log of Intact\n")
     reply = _Answer(response=msgspec.structs.replace(response, uid=uid))
     return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
-
-
-def _refused(path: str, problem: str) -> web.Response:
-    log.warning("%s: %s", path, problem)
-    return web.Response(status=400, text=f"{problem}\n")
 
 
 @asynccontextmanager

@@ -137,12 +137,14 @@ def test_needs_that_no_group_reaches_are_told_with_both_numbers() -> None:
         ({"min_available": 2147483647}, 0, False),
         ({}, 0, True),
         ({}, 4, True),
+        ({"max_unavailable": 1, "expected_replicas": "0"}, 0, True),
+        ({"max_unavailable": 1, "expected_replicas": "2"}, 2, False),
     ],
 )
 def test_a_budget_that_can_never_allow_anything(
     spec: dict[str, int | str], expected: int, never: bool
 ) -> None:
-    found = never_allows(PdbSpec(**spec), expected)  # type: ignore[arg-type]
+    found = never_allows(a_budget(**spec), expected)  # type: ignore[arg-type]
     assert ("never allows a disruption" in found) == bool(found) == never
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -10,6 +11,7 @@ from intact.budget.pdb.disrupted_pods import SETTLED, Standing, look_again
 from intact.budget.pdb.group_counts import GroupCounts, Seen
 from intact.budget.pdb.group_recount import Recounted, is_current, may_go, next_check, recount
 from intact.budget.pdb.group_settings import read_settings, rules_of
+from intact.model.amounts import MOST_REPLICAS
 from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.pdb import PdbSpec, PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
@@ -57,6 +59,36 @@ def ready(group: str, number: int, of: int = 3) -> list[Pod]:
 # Four groups of three that need three: all up, one down, one with a pod less.
 FOUR = [*ready("a", 3), *ready("b", 3), *ready("c", 3), *ready("d", 2)]
 KNOWN = groups_of(3, "a", "b", "c", "d")
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(
+    ("spec", "need"),
+    [
+        ({"min_available": MOST_REPLICAS}, 3),
+        ({"max_unavailable": 1, "expected_replicas": str(MOST_REPLICAS)}, 3),
+        ({"max_unavailable": "1%", "expected_replicas": str(MOST_REPLICAS)}, 3),
+        ({"max_unavailable": 1}, MOST_REPLICAS),
+        ({"min_available": "100%"}, MOST_REPLICAS),
+    ],
+    ids=str,
+)
+def test_no_number_is_larger_than_the_api_takes(
+    spec: dict[str, int | str], need: int, native: bool
+) -> None:
+    """A status with such a number cannot be stored, and the budget would never be counted."""
+    budget, known = a_budget(**spec), groups_of(need, "a", "b", "c", "d")  # type: ignore[arg-type]
+    counts = GroupCounts(read_settings(budget), known)
+    for pod in FOUR:
+        counts.put(pod)
+    before = GroupLedger(rules=rules_of(budget))
+    status = recount(
+        budget, before, counts, known, NOTHING, NOW, lambda _: True, native=native
+    ).status
+    numbers = [each for each in msgspec.structs.astuple(status) if isinstance(each, int)]
+    assert max(numbers) <= MOST_REPLICAS
+    assert status.disruptions_allowed <= 2
+    assert status.current_healthy < status.desired_healthy or native
 
 
 @pytest.mark.parametrize(

@@ -292,6 +292,18 @@ def resizable(policy: str, cpu: str, memory: str = "1Gi", **more: Any) -> Resiza
     return msgspec.convert({"spec": {more.get("where", "containers"): [container]}}, ResizablePod)
 
 
+def of_pod(policy: str, cpu: str, *, own: str = "") -> ResizablePod:
+    """A pod with a limit for all its containers together."""
+    container = {
+        "name": "main",
+        "resources": {"limits": {"cpu": own}} if own else {},
+        "resizePolicy": [{"resourceName": "cpu", "restartPolicy": policy}],
+    }
+    resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
+    spec = {"containers": [container], "resources": resources}
+    return msgspec.convert({"spec": spec}, ResizablePod)
+
+
 RESIZES: dict[str, tuple[ResizablePod, ResizablePod, set[str]]] = {
     "a restart is asked for": (
         resizable("RestartContainer", "1"),
@@ -307,6 +319,26 @@ RESIZES: dict[str, tuple[ResizablePod, ResizablePod, set[str]]] = {
     "nothing has changed": (
         resizable("RestartContainer", "1"),
         resizable("RestartContainer", "1"),
+        set(),
+    ),
+    "of the pod, and the container has no limit of its own": (
+        of_pod("RestartContainer", "1"),
+        of_pod("RestartContainer", "2"),
+        {"main"},
+    ),
+    "of the pod, and the limit of the container is none": (
+        of_pod("RestartContainer", "1", own="0"),
+        of_pod("RestartContainer", "2", own="0"),
+        {"main"},
+    ),
+    "of the pod, and the container has a limit": (
+        of_pod("RestartContainer", "2", own="1"),
+        of_pod("RestartContainer", "3", own="1"),
+        set(),
+    ),
+    "of the pod, without a restart": (
+        of_pod("NotRequired", "1"),
+        of_pod("NotRequired", "2"),
         set(),
     ),
     "of an init container": (

@@ -11,6 +11,7 @@ from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.scene import counting
 from tests.unit.operator.pub.scene import (
     DEPLOYMENT,
+    FLEET,
     JOB,
     NS,
     PLAN,
@@ -107,6 +108,21 @@ def test_a_controller_without_a_scale_fails_safe(resource: Any, problem: str) ->
             assert problem in event["message"]
 
     run()
+
+
+@simulated
+async def test_a_controller_without_a_namespace_fails_safe() -> None:
+    """Kubernetes' own controller asks for its scale in the namespace of the pod."""
+    async with counting() as scene:
+        await scene.workload(FLEET, "fleet", 2, labels=A, pods=2)
+        await scene.pdb(maxUnavailable=1)
+        await scene.settle()
+        assert scene.counters() == (0, 0, 0, 0)
+        [condition] = scene.pdb_stored().status.conditions
+        assert (condition.reason, condition.message) == (
+            "SyncFailed",
+            'found no controllers for pod "fleet-0"',
+        )
 
 
 @simulated

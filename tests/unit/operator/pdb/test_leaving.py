@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from intact.budget.pdb.annotations import ledger_of
+from intact.budget.pdb.group_settings import LEDGER
 from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.kube.errors import ApiError, Conflict
 from intact.operator.webhook.configuration import IN_GROUPS
@@ -39,6 +40,13 @@ class Watching:
         self.audited = answer.audit_annotations
         found: Json = msgspec.to_builtins(answer)
         return found
+
+    async def forge(self, old: Json) -> None:
+        """A review that no API server has sent: the label goes from this budget."""
+        meta = old["metadata"]
+        new = old | {"metadata": meta | {"labels": {}}}
+        request = {"uid": "u", "operation": "UPDATE", "namespace": NS, "name": meta["name"]}
+        await self._review(request | {"oldObject": old, "object": new})
 
 
 async def protected(scene: PdbScene, groups: Groups) -> None:
@@ -152,3 +160,26 @@ async def test_where_intact_counts_pods_too_it_counts_on_from_zero() -> None:
         assert stored["status"]["disruptionsAllowed"] == 0
         await scene.settle()
         assert scene.counters() == (3, 4, 1, 4)
+
+
+@simulated
+async def test_a_review_that_shows_other_numbers_than_the_api_writes_none_of_them() -> None:
+    async with holding() as (scene, groups):
+        watching = Watching(scene)
+        await protected(scene, groups)
+        true = await scene.client.get(BUDGETS, "b", NS)
+        stored = scene.pdb_stored()
+        lie: Json = true | {"status": true["status"] | {"currentHealthy": 99, "expectedPods": 99}}
+        for meta in (
+            {"annotations": {LEDGER: "{}"}, "resourceVersion": "1"},
+            {"uid": "another"},
+            {"name": "unknown"},
+            {"name": ""},
+        ):
+            await watching.forge(lie | {"metadata": true["metadata"] | meta})
+            assert scene.pdb_stored() == stored
+        # The version is true: the budget is closed for a while, with its own numbers.
+        await watching.forge(lie | {"metadata": true["metadata"] | {"annotations": {LEDGER: "{}"}}})
+        closed = scene.pdb_stored()
+        assert closed.status == msgspec.structs.replace(stored.status, disruptions_allowed=0)
+        assert ledger_of(closed).needs == ledger_of(stored).needs

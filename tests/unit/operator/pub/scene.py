@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from intact.kube.client import Client
-from intact.kube.errors import ApiError
+from intact.kube.errors import ApiError, Forbidden
 from intact.kube.resources import PODS as POD_VIEWS
 from intact.kube.resources import PUBS, Resource, untyped
 from intact.kube.transport import Request, Response, Stream
 from intact.model.meta import LabelSelector
 from intact.model.pub import PodUnavailableBudget, PubStatus
+from intact.model.status import Status
 from intact.operator.pub.controller import PubController
 from intact.operator.watch.selection import EVERYWHERE
 from intact.operator.webhook.configuration import GATED_LABEL
@@ -42,6 +43,7 @@ KINDS = (
     Kind(SETS_GROUP, "v1", "rollouts", "Rollout", status=True, scale=Scale()),
     Kind(SETS_GROUP, "v1", "shards", "Shard", status=True, scale=Scale("spec.size")),
     Kind(SETS_GROUP, "v1", "plans", "Plan"),
+    Kind(SETS_GROUP, "v1", "fleets", "Fleet", namespaced=False, status=True, scale=Scale()),
 )
 DEPLOYMENT = untyped("apps", "v1", "deployments", "Deployment")
 REPLICA_SET = untyped("apps", "v1", "replicasets", "ReplicaSet")
@@ -55,6 +57,7 @@ SHARD = untyped(SETS_GROUP, "v1", "shards", "Shard")
 """Keeps its replicas where only its scale knows."""
 PLAN = untyped(SETS_GROUP, "v1", "plans", "Plan")
 """Has no scale."""
+FLEET = untyped(SETS_GROUP, "v1", "fleets", "Fleet", namespaced=False)
 EVENTS = untyped("", "v1", "events", "Event")
 BUDGETS = untyped(PUBS.group, PUBS.version, PUBS.plural, PUBS.kind)
 Anything = Resource[dict[str, Any]]
@@ -87,6 +90,16 @@ class Wire:
 
     def count(self, method: str, part: str) -> int:
         return sum(one.method == method and part in one.path for one in self.sent)
+
+    def forbid(self, part: str) -> None:
+        """As if this process had no right to these paths."""
+
+        def check(request: Request) -> float:
+            if part in request.path:
+                raise Forbidden(Status(code=403, reason="Forbidden", message=f"no {part}"))
+            return 0.0
+
+        self.delay = check
 
 
 class Scene:
@@ -166,7 +179,7 @@ class Scene:
         body |= {"apiVersion": resource.api_version, "kind": resource.kind}
         if owner is not None:
             body["metadata"]["ownerReferences"] = [reference(owner)]
-        return await self.client.create(resource, body, NS)
+        return await self.client.create(resource, body, resource.place(NS))
 
     async def workload(
         self,
@@ -288,7 +301,7 @@ class Scene:
 
     async def scale(self, resource: Anything, name: str, replicas: int) -> None:
         key = "size" if resource is SHARD else "replicas"
-        await self.client.patch(resource, {"spec": {key: replicas}}, name, NS)
+        await self.client.patch(resource, {"spec": {key: replicas}}, name, resource.place(NS))
 
     async def finish(self, name: str) -> None:
         await self.api.finish_pod(NS, name)

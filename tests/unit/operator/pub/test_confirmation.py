@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from intact.model.pod import PodMeta
+from intact.operator.pub.confirmation import NotOfTheApi
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import NS, Scene, running
 from tests.unit.operator.pub.test_index import A
@@ -25,16 +26,24 @@ async def test_a_version_that_the_store_has_costs_no_read() -> None:
         assert scene.wires[0].count("GET", "/pods/p") == reads
 
 
-@pytest.mark.parametrize("version", ["1", "999999999999999", "abc", ""])
 @simulated
-async def test_of_another_version_the_api_tells_the_truth(version: str) -> None:
+async def test_of_an_earlier_version_the_api_tells_the_truth() -> None:
     async with running() as scene:
         await scene.pods("p", labels=A)
         await scene.settle()
-        forged = shown(scene, "p", resource_version=version)
-        found = await scene.controller.confirmation.of(forged)
+        found = await scene.controller.confirmation.of(shown(scene, "p", resource_version="1"))
         assert found is not None
         assert found.metadata == shown(scene, "p")
+
+
+@pytest.mark.parametrize("version", ["999999999999999", "9" * 5000, "abc", "-1", "٣", ""])
+@simulated
+async def test_no_api_server_shows_a_version_that_the_api_has_not_reached(version: str) -> None:
+    async with running() as scene:
+        await scene.pods("p", labels=A)
+        await scene.settle()
+        with pytest.raises(NotOfTheApi, match="has not reached"):
+            await scene.controller.confirmation.of(shown(scene, "p", resource_version=version))
 
 
 @simulated

@@ -13,6 +13,7 @@ from tests.unit.operator.pub.scene import (
     BUDGETS,
     DAEMON_SET,
     DEPLOYMENT,
+    FLEET,
     JOB,
     LWS,
     NS,
@@ -684,3 +685,53 @@ class TestScaleIn:
             assert [await scene.delete(name) for name in ("top-1", "top-1-1")] == [429, 429]
             gone = [await scene.delete(name) for name in ("top-2", "top-2-1", "top-2-2")]
             assert gone == [200] * 3
+
+
+class TestOwnersOfOtherPlaces:
+    """Owners without a namespace, and owners that Intact may not read, beside a budget that names
+    a workload: for such a budget the whole chain of owners matters."""
+
+    @pytest.mark.parametrize("by_name", [False, True], ids=["selector", "target"])
+    @simulated
+    async def test_an_owner_without_a_namespace_counts_by_its_scale(self, by_name: bool) -> None:
+        async with running() as scene:
+            top = await scene.workload(FLEET, "top", 4, pods=4, labels=A)
+            await scene.budget(target=top if by_name else None)
+            await scene.budget("other", target={**top, "metadata": {"name": "other"}})
+            await scene.settle()
+            assert scene.numbers() == (1, 4, 3, 4)
+            assert [await scene.delete("top-0"), await scene.evict("top-1")] == [200, 429]
+            await scene.finish("top-0")
+            await scene.scale(FLEET, "top", 2)
+            await scene.settle()
+            assert scene.numbers() == (2, 3, 1, 2)
+            await scene.client.delete(FLEET, "top")
+            await scene.settle()
+            assert [await scene.delete(f"top-{number}") for number in (1, 2, 3)] == [200] * 3
+
+    @simulated
+    async def test_pods_of_an_owner_that_may_not_be_read_are_not_held_for_good(self) -> None:
+        async with running() as scene:
+            scene.wires[0].forbid("/plans")
+            top = await scene.workload(PLAN, "top", pods=3, labels=A)
+            await scene.pods("other", owner=top, labels={"app": "other"})
+            web = await scene.workload(DEPLOYMENT, "web", 1)
+            await scene.budget(maxUnavailable=1)
+            await scene.budget("web", target=web)
+            await scene.settle()
+            assert scene.numbers() == (1, 3, 2, 3)
+            assert [await scene.delete("other"), await scene.evict("top-0")] == [200, 200]
+            assert await scene.delete("top-1") == 429
+
+    @simulated
+    async def test_a_read_that_is_forbidden_only_now_is_no_answer(self) -> None:
+        async with running() as scene:
+            plan = await scene.workload(PLAN, "plan")
+            await scene.budget("by-name", target=plan)
+            await scene.settle()
+            scene.wires[0].forbid("/plans")
+            scene.faults.hold_watches(lambda request: "plans" in request.path)
+            new = await scene.workload(PLAN, "new", owner=plan)
+            await scene.pods("new-0", owner=new)
+            await scene.settle()
+            assert await scene.delete("new-0") == 429

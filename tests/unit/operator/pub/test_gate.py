@@ -944,10 +944,21 @@ class TestForgedReviews:
 
     @pytest.mark.parametrize("version", ["999999999999999", "abc", ""])
     @simulated
-    async def test_what_is_recorded_of_a_pod_is_what_the_api_has(self, version: str) -> None:
+    async def test_a_version_that_the_api_has_not_reached_spends_nothing(
+        self, version: str
+    ) -> None:
         async with running() as scene:
             await three(scene)
-            await self.forge(scene, "p-0", resourceVersion=version)
+            answer = await self.forge(scene, "p-0", resourceVersion=version)
+            assert (answer["allowed"], answer["status"]["code"]) == (False, 429)
+            assert scene.status().ledger.pods == {}
+            assert scene.numbers() == (1, 3, 2, 3)
+
+    @simulated
+    async def test_what_is_recorded_of_a_pod_is_what_the_api_has(self) -> None:
+        async with running() as scene:
+            await three(scene)
+            await self.forge(scene, "p-0", resourceVersion="1")
             [record] = scene.status().ledger.pods.values()
             true = (scene.api.peek("pods", NS, "p-0") or {})["metadata"]["resourceVersion"]
             assert record.resource_version == true

@@ -19,11 +19,12 @@ import pytest
 from intact.kube.client import Client
 from intact.kube.resources import untyped
 from intact.model.admission import AdmissionRequest, AdmissionResponse
+from intact.model.base import View
 from intact.model.status import Status, StatusCause, StatusDetails
 from intact.operator.errors import StartError
 from intact.operator.listening import Limits
 from intact.operator.webhook.certificates import Certificates
-from intact.operator.webhook.server import serving_webhooks
+from intact.operator.webhook.server import Problems, reviewed, serving_webhooks
 from intact.sandbox import MemoryApi
 from tests.support.admission import review
 
@@ -143,6 +144,41 @@ async def test_a_handler_that_fails_is_a_failure_and_is_logged(
     assert status == 500
     assert "/gate: the admission review u-9 failed" in caplog.text
     assert "ZeroDivisionError" in caplog.text
+
+
+class _Shape(View):
+    operation: str
+
+
+async def test_a_review_of_another_shape_is_a_bad_request(certificates: Certificates) -> None:
+    async def read(raw: msgspec.Raw) -> AdmissionResponse:
+        msgspec.json.decode(raw, type=_Shape)
+        return AdmissionResponse(allowed=True)
+
+    status, text = await posted(certificates, read, review(operation=5))
+    assert status == 400
+    assert "`$.operation`" in text
+
+
+async def test_what_goes_wrong_again_and_again_is_told_once_a_minute(
+    certificates: Certificates, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(raw: msgspec.Raw) -> AdmissionResponse:
+        if b"shape" in bytes(raw):
+            msgspec.json.decode(raw, type=_Shape)
+        raise ZeroDivisionError
+
+    bodies = [b"no json", review().replace(b"/v1", b"/v9"), review("u"), review("shape")]
+    problems = Problems()
+    for number in range(50):
+        for body in bodies:
+            await reviewed("/gate", fail, body + b" " * number, problems)
+    told = [one for one in caplog.records if one.name == "intact.operator.webhook.server"]
+    assert len(told) == len(bodies)
+    now = asyncio.get_running_loop().time
+    problems._told = {key: now() - 61 for key in problems._told}
+    await reviewed("/gate", fail, b"no json", problems)
+    assert "(and 49 more times since the last such line)" in caplog.records[-1].getMessage()
 
 
 async def test_large_reviews_are_read(certificates: Certificates) -> None:

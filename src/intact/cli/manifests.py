@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from intact.cli.manifests_flags import FLAGS, given_settings
+from intact.kube.yaml_text import yaml_text
 from intact.operator.install.manifests import manifests
 from intact.operator.install.settings import BadSetting, read_settings
 
@@ -22,9 +23,7 @@ def show(namespace: str, values: str | None, parameters: Mapping[str, Any]) -> N
         if flag := _flag_of(error.path, of_flags):
             raise click.UsageError(f"{flag}: {error.problem}") from error
         raise click.UsageError(f"{values}: {error}" if values else str(error)) from error
-    documents = [
-        msgspec.yaml.encode(each).decode() for each in manifests(settings, namespace=namespace)
-    ]
+    documents = [yaml_text(each) for each in manifests(settings, namespace=namespace)]
     click.echo("---\n".join(documents), nl=False)
 
 

@@ -69,7 +69,10 @@ async def uninstall(
         await _remove_namespaced(client, namespace, outside, leave_to_helm, agreed.others, say)
         return
     await _open_the_gate(client, say)  # of PodUnavailableBudgets
-    for resource, place, name in targets(namespace, outside, leave_to_helm=leave_to_helm):
+    keep = bool(agreed.waiting)
+    for resource, place, name in targets(
+        namespace, outside, leave_to_helm=leave_to_helm, keep_roles=keep
+    ):
         await _delete(client, resource, name, place, say)
     ended = await _wait_for_pods(client, namespace, say)
     if leave_to_helm and not ended:
@@ -88,6 +91,8 @@ async def uninstall(
         say("the CRDs, all budgets and all RoleBasedGroups stay; --crds removes them")
     for name in others:
         say(f"the CRD {name} stays: Intact did not install it")
+    if keep:
+        say(f"all ClusterRoles stay: the Intact in {listed(agreed.waiting)} shares them")
     say(f"the namespace {namespace} stays, if it exists; kubectl delete namespace removes it")
 
 

@@ -17,7 +17,14 @@ from intact.model.listing import listed
 from intact.operator.install.budgets import Say, give_groups_back, take_working_back
 from intact.operator.install.groups import Fate, Refused, remove_groups
 from intact.operator.install.install import CRDS
-from intact.operator.install.survey import Survey, named, own_definitions, survey, targets
+from intact.operator.install.survey import (
+    Survey,
+    named,
+    own_definitions,
+    survey,
+    targets,
+    written_by_intact,
+)
 from intact.operator.names import LABELS
 from intact.operator.rbg.pods.evictions import let_go
 from intact.operator.webhook.configuration import (
@@ -79,6 +86,8 @@ async def uninstall(
         raise Refused("pods of Intact still exist, which would restore what is removed")
     # The operator may have written these again until its last pod was gone.
     await _open_the_gate(client, say)
+    for resource, place, name in written_by_intact(namespace, outside):
+        await _delete(client, resource, name, place, say)
     await give_groups_back(client, say)
     await _delete(client, MUTATING, NAME, "", say)
     await _let_pods_go(client, say)
@@ -109,6 +118,8 @@ async def _remove_namespaced(
         if place:
             await _delete(client, resource, name, place, say)
     await _wait_for_pods(client, namespace, say)
+    for resource, place, name in written_by_intact(namespace, outside):
+        await _delete(client, resource, name, place, say)
     say(f"webhooks, roles, CRDs and all their objects stay: Intact also works in {listed(others)}")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from intact.kube.client import Client
 from intact.kube.lease import Election
-from intact.kube.resources import NAMESPACES, PUBS, Resource, untyped
+from intact.kube.resources import LEASES, NAMESPACES, PUBS, Resource, untyped
 from intact.operator.install.groups import Refused
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import manifests
@@ -85,6 +85,27 @@ async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
         "the CRDs, all budgets and all RoleBasedGroups stay; --crds removes them",
         f"the namespace {HOME} stays, if it exists; kubectl delete namespace removes it",
     ]
+
+
+@simulated
+@pytest.mark.parametrize("leave_to_helm", [True, False])
+async def test_what_a_last_pod_writes_again_goes_as_well(leave_to_helm: bool) -> None:
+    """A leader that misses its Lease or its Secret makes it anew."""
+    client = await installed(new_api())
+    await client.create(PODS, pod("intact-0", labels=dict(LABELS)), HOME)
+
+    async def write_again() -> None:
+        while (await client.list(LEASES, HOME)).items or (await client.list(SECRETS, HOME)).items:
+            await asyncio.sleep(0.1)
+        await client.create(LEASES, {"metadata": {"name": LEASE}}, HOME)
+        await client.create(SECRETS, {"metadata": {"name": SECRET}}, HOME)
+        await client.delete(PODS, "intact-0", HOME)
+
+    writing = asyncio.create_task(write_again())
+    await uninstall(client, HOME, crds=False, leave_to_helm=leave_to_helm, say=lambda _line: None)
+    await writing
+    assert (await client.list(LEASES, HOME)).items == []
+    assert (await client.list(SECRETS, HOME)).items == []
 
 
 @simulated

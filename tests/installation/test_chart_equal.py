@@ -116,6 +116,7 @@ def test_every_value_has_another() -> None:
 def test_the_defaults_are_equal(helm: Helm) -> None:
     assert_equal(helm, {})
     assert_equal(helm, {}, "another")
+    assert_equal(helm, {}, "kube-system")
 
 
 LIKE_NUMBERS = ("123", "1e3", "08", "0x1f", "true", "null", "y")

@@ -9,12 +9,17 @@ import msgspec
 
 from intact.cli.manifests_flags import FLAGS, given_settings
 from intact.kube.yaml_text import yaml_text
+from intact.model.labels import is_dns_label
 from intact.operator.install.manifests import manifests
 from intact.operator.install.settings import BadSetting, read_settings
+
+_LONGEST_NAMESPACE = 63
 
 
 def show(namespace: str, values: str | None, parameters: Mapping[str, Any]) -> None:
     """Flags override values of the file."""
+    if not is_dns_label(namespace) or len(namespace) > _LONGEST_NAMESPACE:
+        raise click.UsageError(f"--namespace: {namespace!r} is not the name of a namespace")
     of_file = _read_file(values) if values else {}
     of_flags = given_settings(parameters)
     try:

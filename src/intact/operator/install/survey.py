@@ -81,16 +81,10 @@ def targets(
         and (not leave_to_helm or each["kind"] == _DEPLOYMENTS.kind)
         and not (keep_roles and each["kind"] == _ROLE)
     ]
-    return found + written_by_intact(namespace, outside)
-
-
-def written_by_intact(namespace: str, outside: str) -> list[Target]:
-    """What a process writes again that misses it."""
-    return [
-        (resource, place, name)
-        for place in dict.fromkeys((namespace, outside or namespace))
-        for resource, name in ((certificates.SECRETS, certificates.SECRET), (LEASES, LEASE))
-    ]
+    for place in dict.fromkeys((namespace, outside or namespace)):
+        found.append((certificates.SECRETS, place, certificates.SECRET))
+        found.append((LEASES, place, LEASE))
+    return found
 
 
 def named(kind: str, namespace: str, name: str) -> str:

@@ -17,14 +17,7 @@ from intact.model.listing import listed
 from intact.operator.install.budgets import Say, give_groups_back, take_working_back
 from intact.operator.install.groups import Fate, Refused, remove_groups
 from intact.operator.install.install import CRDS
-from intact.operator.install.survey import (
-    Survey,
-    named,
-    own_definitions,
-    survey,
-    targets,
-    written_by_intact,
-)
+from intact.operator.install.survey import Survey, named, own_definitions, survey, targets
 from intact.operator.names import LABELS
 from intact.operator.rbg.pods.evictions import let_go
 from intact.operator.webhook.configuration import (
@@ -77,19 +70,18 @@ async def uninstall(
         return
     await _open_the_gate(client, say)  # of PodUnavailableBudgets
     keep = bool(agreed.waiting)
-    for resource, place, name in targets(
-        namespace, outside, leave_to_helm=leave_to_helm, keep_roles=keep
-    ):
-        await _delete(client, resource, name, place, say)
+    deployment, *rest = targets(namespace, outside, leave_to_helm=leave_to_helm, keep_roles=keep)
+    await _delete(client, *deployment, say)
     ended = await _wait_for_pods(client, namespace, say)
     if leave_to_helm and not ended:
         raise Refused("pods of Intact still exist, which would restore what is removed")
+    # Its pods needed their rights to end in order, and would have made a Lease or Secret anew.
+    for target in rest:
+        await _delete(client, *target, say)
     # The operator may have written these again until its last pod was gone.
     await _open_the_gate(client, say)
-    for resource, place, name in written_by_intact(namespace, outside):
-        await _delete(client, resource, name, place, say)
     await give_groups_back(client, say)
-    await _delete(client, MUTATING, NAME, "", say)
+    await _delete(client, MUTATING, "", NAME, say)
     await _let_pods_go(client, say)
     ours, others = await own_definitions(client)
     if crds:
@@ -114,12 +106,12 @@ async def _remove_namespaced(
     say: Say,
 ) -> None:
     """What another installation does not share."""
-    for resource, place, name in targets(namespace, outside, leave_to_helm=leave_to_helm):
-        if place:
-            await _delete(client, resource, name, place, say)
+    deployment, *rest = targets(namespace, outside, leave_to_helm=leave_to_helm)
+    await _delete(client, *deployment, say)
     await _wait_for_pods(client, namespace, say)
-    for resource, place, name in written_by_intact(namespace, outside):
-        await _delete(client, resource, name, place, say)
+    for target in rest:
+        if target[1]:
+            await _delete(client, *target, say)
     say(f"webhooks, roles, CRDs and all their objects stay: Intact also works in {listed(others)}")
 
 
@@ -131,11 +123,11 @@ async def _remove_definitions(
     if RBGS.full_name in ours:
         await remove_groups(client, agreed.groups, fate, say)
     for name in ours:
-        await _delete(client, CRDS, name, "", say)
+        await _delete(client, CRDS, "", name, say)
 
 
 async def _open_the_gate(client: Client, say: Say) -> None:
-    await _delete(client, VALIDATING, NAME, "", say)
+    await _delete(client, VALIDATING, "", NAME, say)
     for label in (GATED_LABEL, DOOR_LABEL):
         for namespace in (await client.list(NAMESPACES, labels=label)).items:
             name = namespace.metadata.name
@@ -154,7 +146,7 @@ async def _let_pods_go(client: Client, say: Say) -> None:
 
 
 async def _delete(
-    client: Client, resource: Resource[Any], name: str, namespace: str, say: Say
+    client: Client, resource: Resource[Any], namespace: str, name: str, say: Say
 ) -> None:
     try:
         await client.delete(resource, name, namespace, propagation_policy="Background")

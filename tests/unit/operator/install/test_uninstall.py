@@ -89,21 +89,22 @@ async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
 
 @simulated
 @pytest.mark.parametrize("leave_to_helm", [True, False])
-async def test_what_a_last_pod_writes_again_goes_as_well(leave_to_helm: bool) -> None:
+async def test_its_pods_end_before_its_rights_its_lease_and_its_secret_go(
+    leave_to_helm: bool,
+) -> None:
     """A leader that misses its Lease or its Secret makes it anew."""
     client = await installed(new_api())
+    before = await left(client)
+    await client.create(LEASES, {"metadata": {"name": LEASE}}, HOME)
     await client.create(PODS, pod("intact-0", labels=dict(LABELS)), HOME)
-
-    async def write_again() -> None:
-        while (await client.list(LEASES, HOME)).items or (await client.list(SECRETS, HOME)).items:
-            await asyncio.sleep(0.1)
-        await client.create(LEASES, {"metadata": {"name": LEASE}}, HOME)
-        await client.create(SECRETS, {"metadata": {"name": SECRET}}, HOME)
-        await client.delete(PODS, "intact-0", HOME)
-
-    writing = asyncio.create_task(write_again())
-    await uninstall(client, HOME, crds=False, leave_to_helm=leave_to_helm, say=lambda _line: None)
-    await writing
+    going = asyncio.create_task(
+        uninstall(client, HOME, crds=False, leave_to_helm=leave_to_helm, say=lambda _line: None)
+    )
+    await asyncio.sleep(30)
+    assert before - await left(client) == {"Deployment", "ValidatingWebhookConfiguration"}
+    assert [one.metadata.name for one in (await client.list(LEASES, HOME)).items] == [LEASE]
+    await client.delete(PODS, "intact-0", HOME)
+    await going
     assert (await client.list(LEASES, HOME)).items == []
     assert (await client.list(SECRETS, HOME)).items == []
 

@@ -14,7 +14,7 @@ from intact import __version__
 from intact.operator.install import crds
 from intact.operator.install.foreign import CONTROLLER_OF
 from intact.operator.install.rbac import PARTS, UNINSTALL_RULES, own_rules, uninstall_own_rules
-from intact.operator.install.settings import defaults, leaves, schema
+from intact.operator.install.settings import defaults, empty, leaves, schema
 from intact.operator.install.user_roles import user_roles
 from intact.operator.names import LABELS
 
@@ -42,10 +42,20 @@ def files() -> dict[Path, str]:
 
 
 def _schema() -> Json:
-    found: Json = _by_patterns(schema())
+    found: Json = _by_patterns(_complete(schema()))
     # A parent chart passes it on to all charts; this one takes nothing from it.
     found["properties"]["global"] = {"type": "object"}
     return {"$schema": "http://json-schema.org/draft-07/schema#", **found}
+
+
+def _complete(node: Json) -> Json:
+    """helm takes a value that is null away, with its default. The templates need those that cannot
+    be empty."""
+    if "properties" not in node:
+        return node
+    parts = {name: _complete(each) for name, each in node["properties"].items()}
+    needed = [name for name, each in node["properties"].items() if empty(each) is None]
+    return {**node, "properties": parts} | ({"required": needed} if needed else {})
 
 
 def _by_patterns(node: Any) -> Any:

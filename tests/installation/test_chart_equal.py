@@ -116,6 +116,22 @@ def test_every_value_has_another() -> None:
 def test_the_defaults_are_equal(helm: Helm) -> None:
     assert_equal(helm, {})
     assert_equal(helm, {}, "another")
+    assert_equal(helm, {}, "kube-system")
+
+
+LIKE_NUMBERS = ("123", "1e3", "08", "0x1f", "true", "null", "y")
+
+
+@pytest.mark.parametrize("name", LIKE_NUMBERS)
+def test_names_and_labels_that_look_like_something_else_are_texts(helm: Helm, name: str) -> None:
+    given = {"labels": {"a": name}, "nodeSelector": {"a": name}, "priorityClass": name}
+    assert_equal(helm, given, name)
+
+
+@pytest.mark.parametrize("name", LIKE_NUMBERS)
+def test_so_are_names_of_releases(helm: Helm, name: str) -> None:
+    for each in helm.template({}, name=name):
+        assert each["metadata"]["labels"]["app.kubernetes.io/instance"] == name
 
 
 @pytest.mark.parametrize("path", OTHER)
@@ -167,6 +183,9 @@ BAD: list[tuple[str, Any]] = [
     ("metrics.serviceMonitor.labels", {"app.kubernetes.io/name": "x"}),
     ("networkPolicy.enabled", "yes"),
     ("networkPolicy.apiServerCidrs", ["10.0.0.1"]),
+    ("networkPolicy.apiServerCidrs", ["10.0.0.0/33"]),
+    ("networkPolicy.apiServerCidrs", ["10.0.256.0/24"]),
+    ("networkPolicy.apiServerCidrs", ["fd00::/129"]),
     ("namespaceSelector", "env=prod,"),
     ("log.format", "xml"),
     ("log.level", "loud"),
@@ -179,8 +198,42 @@ BAD: list[tuple[str, Any]] = [
 ]
 
 
+MAY_BE_NULL = {
+    "image",
+    "imagePullSecrets",
+    "resources",
+    "resources.requests",
+    "resources.requests.cpu",
+    "resources.requests.memory",
+    "resources.limits",
+    "resources.limits.cpu",
+    "resources.limits.memory",
+    "metrics.serviceMonitor.labels",
+    "networkPolicy.apiServerCidrs",
+    "namespaceSelector",
+    "labels",
+    "nodeSelector",
+    "tolerations",
+}
+"""Then it is empty: helm takes a value that is null away, with its default."""
+_SECTIONS = {path.rpartition(".")[0] for path, _ in leaves()} | {"metrics"}
+BAD += [
+    (path, None)
+    for path in sorted({path for path, _ in leaves()} | _SECTIONS - {""})
+    if path not in MAY_BE_NULL
+]
+
+
+@pytest.mark.parametrize("path", sorted(MAY_BE_NULL))
+def test_a_value_that_is_null_is_empty(helm: Helm, path: str) -> None:
+    given: Json = {path: None}
+    if path.startswith("metrics.serviceMonitor."):
+        given["metrics.serviceMonitor.enabled"] = True
+    assert_equal(helm, nested(given))
+
+
 def test_every_value_has_a_bad_one() -> None:
-    assert {path for path, _ in BAD} >= {path for path, _ in leaves()}
+    assert {path for path, value in BAD if value is not None} >= {path for path, _ in leaves()}
 
 
 @pytest.mark.parametrize(("path", "value"), BAD)

@@ -62,7 +62,8 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     storage = tmp_path_factory.mktemp("images")
     images = Images(storage)
     images.make_base()
-    images.build(TAG, BASE=BASE, VERSION=__version__, REVISION=REVISION, SOURCE=SOURCE)
+    # VERSION may be left out: it is that of the package.
+    images.build(TAG, BASE=BASE, REVISION=REVISION, SOURCE=SOURCE)
     root = images.unpack(TAG)
     for shell in (*root.glob("bin/*sh"), *root.glob("usr/bin/*sh")):
         shell.unlink(missing_ok=True)

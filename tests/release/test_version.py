@@ -26,7 +26,12 @@ def test_no_file_states_another_version() -> None:
         for path in ROOT.glob(pattern)
         for match in re.findall(expression, path.read_text(), re.MULTILINE)
     }
-    assert {place for place, _ in found} >= {"CHANGELOG.md", "README.md", "docs/install.md"}
+    assert {place for place, _ in found} >= {
+        "CHANGELOG.md",
+        "README.md",
+        "docs/install.md",
+        "deploy/Containerfile",
+    }
     assert {(place, stated) for place, stated in found if stated != version} == set()
 
 

@@ -1,7 +1,7 @@
 """A cluster whose two operators have exactly the rights that `intact manifests` gives them.
 
-They run all controllers with a token of the manifests' ServiceAccount. The API server logs every
-request of that account, and enforces the permissions on owner references.
+They run with a token of the manifests' ServiceAccount: all controllers, or those that are named.
+The API server logs every request of that account, and enforces the permissions on owner references.
 """
 
 import shutil
@@ -31,12 +31,14 @@ _POLICY = {
     "rules": [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}],
 }
 
+_WITHOUT_DISRUPTION = ("--controllers=*,-disruption-controller",)
 _FORBIDDEN = "forbidden"
 _TERMINATED = "because it is being terminated"
 
 
 class ClusterWithAccount(ClusterWithIntact):
-    def __init__(self) -> None:
+    def __init__(self, controllers: str = CONTROLLERS) -> None:
+        self._controllers = controllers
         self._directory = Path(tempfile.mkdtemp(prefix="intact-account-"))
         self._audit = self._directory / "audit.log"
         policy = self._directory / "policy.yaml"
@@ -51,7 +53,7 @@ class ClusterWithAccount(ClusterWithIntact):
                     "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
                 ],
                 "kube-controller-manager": [
-                    "--controllers=*,-disruption-controller",
+                    *(_WITHOUT_DISRUPTION if "disruption" in controllers.split(",") else ()),
                     "--horizontal-pod-autoscaler-sync-period=1s",
                 ],
             }
@@ -60,7 +62,7 @@ class ClusterWithAccount(ClusterWithIntact):
     def open(self) -> None:
         super().open()
         intact = Path(sys.executable).with_name("intact")
-        options = ("--image=example.test/intact:1", f"--controllers={CONTROLLERS}")
+        options = ("--image=example.test/intact:1", f"--controllers={self._controllers}")
         made = _output([str(intact), "manifests", *options])
         _kubectl(self.cluster, "apply", "--filename=-", stdin=made)
         until_allowed(self.cluster, HOME)
@@ -77,7 +79,7 @@ class ClusterWithAccount(ClusterWithIntact):
         shutil.rmtree(self._directory)
 
     def start(self, log: Path) -> OperatorProcess:
-        options = (f"--webhook-bind={self.bind}", f"--controllers={CONTROLLERS}")
+        options = (f"--webhook-bind={self.bind}", f"--controllers={self._controllers}")
         return OperatorProcess(self._kubeconfig, log, *options)
 
     def requests(self) -> Iterator[Json]:

@@ -1,6 +1,7 @@
 """helm, built from its pinned module."""
 
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -49,12 +50,23 @@ class Helm:
             raise HelmError(ran.stderr)
         return ran.stdout
 
-    def template(self, values: Json, *, namespace: str = "intact-system") -> list[Json]:
-        text = self("template", "intact", CHART, "--namespace", namespace, values=values)
+    def template(
+        self, values: Json, *, name: str = "intact", namespace: str = "intact-system"
+    ) -> list[Json]:
+        text = self("template", name, CHART, "--namespace", namespace, values=values)
         return [each for each in _documents(text) if each]
 
 
 def _documents(text: str) -> list[Any]:
     import yaml
 
-    return list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Plain texts that kubectl's and helm's reader takes for something else are none here."""
+
+    Loader.add_implicit_resolver(_NO_TEXT, _NO_TEXT_IN_GO, None)
+    Loader.add_constructor(_NO_TEXT, lambda _loader, node: (node.value,))
+    return list(yaml.load_all(text, Loader=Loader))
+
+
+_NO_TEXT = "!no-text"
+_NO_TEXT_IN_GO = re.compile(r"^([yYnN]|[-+]?[0-9]+([eE][0-9]+)?)$")

@@ -10,7 +10,7 @@ app.kubernetes.io/name: intact
 {{- toYaml . }}
 {{ end -}}
 app.kubernetes.io/name: {{ index . 2 }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 app.kubernetes.io/part-of: intact

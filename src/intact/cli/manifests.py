@@ -8,12 +8,18 @@ import click
 import msgspec
 
 from intact.cli.manifests_flags import FLAGS, given_settings
+from intact.kube.yaml_text import yaml_text
+from intact.model.labels import is_dns_label
 from intact.operator.install.manifests import manifests
 from intact.operator.install.settings import BadSetting, read_settings
+
+_LONGEST_NAMESPACE = 63
 
 
 def show(namespace: str, values: str | None, parameters: Mapping[str, Any]) -> None:
     """Flags override values of the file."""
+    if not is_dns_label(namespace) or len(namespace) > _LONGEST_NAMESPACE:
+        raise click.UsageError(f"--namespace: {namespace!r} is not the name of a namespace")
     of_file = _read_file(values) if values else {}
     of_flags = given_settings(parameters)
     try:
@@ -22,9 +28,7 @@ def show(namespace: str, values: str | None, parameters: Mapping[str, Any]) -> N
         if flag := _flag_of(error.path, of_flags):
             raise click.UsageError(f"{flag}: {error.problem}") from error
         raise click.UsageError(f"{values}: {error}" if values else str(error)) from error
-    documents = [
-        msgspec.yaml.encode(each).decode() for each in manifests(settings, namespace=namespace)
-    ]
+    documents = [yaml_text(each) for each in manifests(settings, namespace=namespace)]
     click.echo("---\n".join(documents), nl=False)
 
 

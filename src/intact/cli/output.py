@@ -4,9 +4,8 @@ import json
 from datetime import datetime
 from typing import Any
 
-import yaml
-
 from intact.cli.durations import age
+from intact.kube.yaml_text import yaml_text
 from intact.model.times import parse_time
 
 DOCUMENTS = ("json", "yaml")
@@ -16,8 +15,7 @@ def document(value: Any, output: str) -> str:
     """As a JSON or a YAML document."""
     if output == "json":
         return json.dumps(value, indent=4, ensure_ascii=False)
-    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10_000)
-    return text.rstrip("\n")
+    return yaml_text(value, width=10_000).rstrip("\n")
 
 
 def age_of(creation_timestamp: str, now: datetime) -> str:

@@ -40,6 +40,7 @@ from tests.support.pub_cases import amount, budget, target
 REVIEWS = untyped(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
 )
+Json = dict[str, Any]
 CRD = "podunavailablebudgets.policy.kruise.io"
 
 
@@ -148,6 +149,28 @@ def test_the_manifests_can_be_applied_again_without_a_change(kubectl: Kubectl, h
     kubectl("apply", "-f", "-", "--dry-run=server", stdin=text)
     kubectl("apply", "-f", "-", stdin=text)
     assert kubectl("diff", "-f", "-", stdin=text) == ""
+
+
+LIKE_NUMBERS = ("1e3", "1.5e3", "08", "0o17", "2026-1-2", "12e45", "y", "N", "0x1F", "null")
+
+
+def test_labels_that_look_like_numbers_are_texts_to_kubectl(kubectl: Kubectl) -> None:
+    labels = {f"l{at}": text for at, text in enumerate(LIKE_NUMBERS)}
+    flags = [f"--label={key}={text}" for key, text in labels.items()]
+    text = intact("manifests", "--namespace", "1e3", "--priority-class", "1e3", *flags)
+    made = kubectl("create", "-f", "-", "--dry-run=client", "-o", "json", stdin=text)
+    # One document after another, as `-o json` of several objects is printed by some versions.
+    [namespace] = [one for one in _objects(made) if one["kind"] == "Namespace"]
+    assert namespace["metadata"]["name"] == "1e3"
+    assert labels.items() <= namespace["metadata"]["labels"].items()
+
+
+def _objects(text: str) -> Iterator[Json]:
+    decoder, at = json.JSONDecoder(), 0
+    while at < len(text.rstrip()):
+        found, at = decoder.raw_decode(text, at)
+        yield from found.get("items", [found])
+        at += len(text[at:]) - len(text[at:].lstrip())
 
 
 @pytest.fixture

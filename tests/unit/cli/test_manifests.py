@@ -50,6 +50,8 @@ def test_flags_override_the_file(tmp_path: Path) -> None:
         (("--api-server-cidr", "x"), "--api-server-cidr: 'x' is not a network like 10.0.0.0/24"),
         (("--toleration", "a:Never"), "--toleration: 'Never' is not one of"),
         (("--values", "/nowhere"), "--values"),
+        (("--namespace", "A_b"), "--namespace: 'A_b' is not the name of a namespace"),
+        (("--namespace", ""), "--namespace: '' is not the name of a namespace"),
     ],
 )
 def test_a_bad_value_is_one_line_with_the_flag(given: tuple[str, str], said: str) -> None:

@@ -24,6 +24,10 @@ from intact.operator.names import (
 
 Json = dict[str, Any]
 
+_OF_KUBERNETES = ("default", "kube-node-lease", "kube-public", "kube-system")
+"""Namespaces that every cluster has: other pods there may not meet our level of Pod Security."""
+_ALLOWED_ANYWAY = "kube-system"
+"""Where critical pods are always allowed, and a quota would count those of others."""
 _MOST_PODS = "1k"
 """Of the quota, which only allows the priority class: more than there will ever be."""
 
@@ -31,8 +35,8 @@ _MOST_PODS = "1k"
 def manifests(settings: Settings, *, namespace: str = NAMESPACE) -> list[Json]:
     """In an order in which they can be created one after another. Without addresses of API servers
     every address may reach the webhooks: where the API server is, is not known."""
-    found = [
-        _namespace(namespace, settings),
+    found = [] if namespace in _OF_KUBERNETES else [_namespace(namespace, settings)]
+    found += [
         *definitions_of(settings.controllers),
         *access(namespace, settings.controllers),
         *user_roles(),
@@ -42,7 +46,7 @@ def manifests(settings: Settings, *, namespace: str = NAMESPACE) -> list[Json]:
     ]
     if settings.network_policy.enabled and not settings.webhook.host_network:
         found.append(_network_policy(namespace, settings))
-    if settings.priority_class in CRITICAL:
+    if settings.priority_class in CRITICAL and namespace != _ALLOWED_ANYWAY:
         found.append(_quota(namespace, settings.priority_class))
     if settings.metrics.service_monitor.enabled:
         found.append(_service_monitor(namespace, settings.metrics.service_monitor))

@@ -66,9 +66,12 @@ Size = Annotated[
 Port = Annotated[
     int, Meta(ge=1024, le=65535, title="a port from 1024 to 65535, which needs no privilege")
 ]
+_BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_V4 = rf"{_BYTE}(\.{_BYTE}){{3}}/(3[0-2]|[12]?[0-9])"
+_V6 = r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])"
 Cidr = Annotated[
     str,
-    Meta(pattern=r"^[0-9a-fA-F:.]+/[0-9]{1,3}$", title="a network like 10.0.0.0/24"),
+    Meta(pattern=rf"^({_V4}|{_V6})$", title="a network like 10.0.0.0/24"),
 ]
 Duration = Annotated[str, Meta(pattern=r"^([0-9]+(ms|s|m|h))+$", title="a duration like 30s")]
 SelectorText = Annotated[
@@ -231,12 +234,36 @@ class BadSetting(ValueError):
 
 def read_settings(given: Mapping[str, Any]) -> Settings:
     """Raises `BadSetting`."""
+    given = _without_nulls(given, schema())
     try:
         found = msgspec.convert(given, Settings)
     except msgspec.ValidationError as error:
         raise _told(given, str(error)) from None
     _check_together(found)
     return found
+
+
+def _without_nulls(given: Any, node: Json) -> Any:
+    """For helm, null takes a value away with its default: what can be empty then is."""
+    parts = node.get("properties")
+    if given is None:
+        return empty(node)
+    if not isinstance(given, Mapping) or parts is None:
+        return given
+    return {name: _without_nulls(each, parts.get(name, {})) for name, each in given.items()}
+
+
+def empty(node: Json) -> Any:
+    """The value of a setting, or of a group of them, that stands for none. None if it needs one."""
+    if parts := node.get("properties"):
+        found = {name: empty(each) for name, each in parts.items()}
+        return None if None in found.values() else found
+    if node.get("type") == "object":
+        return {}
+    if node.get("type") == "array":
+        return None if node.get("minItems") else []
+    pattern = node.get("pattern")
+    return "" if pattern and re.search(pattern, "") else None
 
 
 def _check_together(settings: Settings) -> None:
@@ -281,10 +308,18 @@ def _told(given: Mapping[str, Any], error: str) -> BadSetting:
         names = node["propertyNames"]
         bad = [key for key in value if not re.search(names["pattern"], key)]
         return BadSetting(path, f"{', '.join(map(repr, bad))} is not {names['title']}")
+    if isinstance(value, Mapping) and place.endswith("]"):
+        value = next(each for each in value.values() if not _fits(each, node))
     if choices := node.get("enum"):
         return BadSetting(path, f"{value!r} is not one of {', '.join(map(str, choices))}")
     title = node.get("title")
     return BadSetting(path, f"{value!r} is not {title}" if title else f"{value!r}: {problem}")
+
+
+def _fits(text: Any, node: Json) -> bool:
+    if not isinstance(text, str) or len(text) > node.get("maxLength", len(text)):
+        return False
+    return re.search(node.get("pattern", ""), text) is not None
 
 
 def _value(given: Any, place: str) -> Any:

@@ -28,8 +28,9 @@ from intact.operator.install.groups import Fate, FoundGroup, find_groups
 from intact.operator.install.groups import refusal as groups_refusal
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import everything
+from intact.operator.install.rbac import RBAC
 from intact.operator.install.running import holders, working
-from intact.operator.names import LEASE, OPERATOR
+from intact.operator.names import LABELS, LEASE, OPERATOR
 from intact.operator.webhook import certificates
 from intact.operator.webhook.configuration import (
     DOOR_LABEL,
@@ -45,9 +46,11 @@ Json = dict[str, Any]
 Target = tuple[Resource[Any], str, str]
 """Resource, namespace and name."""
 
-_CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding")
+_ROLE = "ClusterRole"
+_CLUSTER_WIDE = (_ROLE, "ClusterRoleBinding")
 _LEFT = ("Namespace", "CustomResourceDefinition")
 _DEPLOYMENTS = untyped("apps", "v1", "deployments", "Deployment")
+_BINDINGS = untyped(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +63,23 @@ class Survey:
     """Why nothing can be removed; empty if all can."""
     others: tuple[str, ...] = ()
     """Namespaces in which another installation works: what it shares stays."""
+    waiting: tuple[str, ...] = ()
+    """Namespaces in which another installation waits for this one to go: the roles that it shares
+    stay, and nothing else."""
 
 
-def targets(namespace: str, outside: str, *, leave_to_helm: bool = False) -> list[Target]:
+def targets(
+    namespace: str, outside: str, *, leave_to_helm: bool = False, keep_roles: bool = False
+) -> list[Target]:
     """Everything of Intact but its webhooks and definitions, in the order in which it goes. What is
-    left to helm is all of the chart but the Deployment, whose leader would undo the removal."""
+    left to helm is all of the chart but the Deployment, whose leader would undo the removal. Kept
+    are roles that are not of a namespace."""
     found: list[Target] = [
         (_resource_of(each), each["metadata"].get("namespace", ""), each["metadata"]["name"])
         for each in reversed(everything(namespace))
-        if each["kind"] not in _LEFT and (not leave_to_helm or each["kind"] == _DEPLOYMENTS.kind)
+        if each["kind"] not in _LEFT
+        and (not leave_to_helm or each["kind"] == _DEPLOYMENTS.kind)
+        and not (keep_roles and each["kind"] == _ROLE)
     ]
     for place in dict.fromkeys((namespace, outside or namespace)):
         found.append((certificates.SECRETS, place, certificates.SECRET))
@@ -107,7 +118,9 @@ async def survey(
     """Raises `KubeError`."""
     ours, others = await own_definitions(client)
     elsewhere = [] if crds else await _elsewhere(client, namespace, outside)
-    removed = targets(namespace, outside, leave_to_helm=leave_to_helm)
+    waiting = [] if crds or leave_to_helm else await _waiting(client, namespace)
+    keep = bool(waiting)
+    removed = targets(namespace, outside, leave_to_helm=leave_to_helm, keep_roles=keep)
     goes = [
         named(resource.kind, place, name)
         for resource, place, name in ((VALIDATING, "", NAME), *removed, (MUTATING, "", NAME))
@@ -118,10 +131,12 @@ async def survey(
         return Survey(tuple(goes), tuple(stays), others=tuple(elsewhere))
     goes += await _marks(client)
     stays = [f"namespace {namespace}", *await _budgets_in_groups(client)]
+    if waiting:
+        stays.append(f"all ClusterRoles, which the Intact in {listed(waiting)} shares")
     stays += [f"{named(CRDS.kind, '', name)}, which is not Intact's" for name in others]
     if not crds:
         stays += [f"{named(CRDS.kind, '', name)} with all its objects" for name in ours]
-        return Survey(tuple(goes), tuple(stays))
+        return Survey(tuple(goes), tuple(stays), waiting=tuple(waiting))
     groups = await find_groups(client) if RBGS.full_name in ours else []
     refusal = await _refusal(client, namespace, groups, fate)
     for group in groups:
@@ -146,6 +161,21 @@ async def _elsewhere(client: Client, namespace: str, outside: str) -> list[str]:
     if not await _exists(client, _DEPLOYMENTS, namespace, OPERATOR):
         return []
     return await working(client, {namespace, outside})
+
+
+async def _waiting(client: Client, namespace: str) -> list[str]:
+    """The namespaces of other installations, by the bindings of their accounts. With `--crds` they
+    do not count: nothing of Intact can work without its definitions."""
+    label = ",".join(f"{key}={value}" for key, value in LABELS.items())
+    found = {
+        subject["namespace"]
+        for binding in (await client.list(_BINDINGS, labels=label)).items
+        if binding["roleRef"]["name"] == OPERATOR
+        for subject in binding.get("subjects") or []
+        if subject.get("name") == OPERATOR
+    }
+    others = sorted(found - {namespace})
+    return [each for each in others if await _exists(client, _DEPLOYMENTS, each, OPERATOR)]
 
 
 async def _refusal(client: Client, namespace: str, groups: Iterable[FoundGroup], fate: Fate) -> str:

@@ -69,15 +69,19 @@ async def uninstall(
         await _remove_namespaced(client, namespace, outside, leave_to_helm, agreed.others, say)
         return
     await _open_the_gate(client, say)  # of PodUnavailableBudgets
-    for resource, place, name in targets(namespace, outside, leave_to_helm=leave_to_helm):
-        await _delete(client, resource, name, place, say)
+    keep = bool(agreed.waiting)
+    deployment, *rest = targets(namespace, outside, leave_to_helm=leave_to_helm, keep_roles=keep)
+    await _delete(client, *deployment, say)
     ended = await _wait_for_pods(client, namespace, say)
     if leave_to_helm and not ended:
         raise Refused("pods of Intact still exist, which would restore what is removed")
+    # Its pods needed their rights to end in order, and would have made a Lease or Secret anew.
+    for target in rest:
+        await _delete(client, *target, say)
     # The operator may have written these again until its last pod was gone.
     await _open_the_gate(client, say)
     await give_groups_back(client, say)
-    await _delete(client, MUTATING, NAME, "", say)
+    await _delete(client, MUTATING, "", NAME, say)
     await _let_pods_go(client, say)
     ours, others = await own_definitions(client)
     if crds:
@@ -88,6 +92,8 @@ async def uninstall(
         say("the CRDs, all budgets and all RoleBasedGroups stay; --crds removes them")
     for name in others:
         say(f"the CRD {name} stays: Intact did not install it")
+    if keep:
+        say(f"all ClusterRoles stay: the Intact in {listed(agreed.waiting)} shares them")
     say(f"the namespace {namespace} stays, if it exists; kubectl delete namespace removes it")
 
 
@@ -100,10 +106,12 @@ async def _remove_namespaced(
     say: Say,
 ) -> None:
     """What another installation does not share."""
-    for resource, place, name in targets(namespace, outside, leave_to_helm=leave_to_helm):
-        if place:
-            await _delete(client, resource, name, place, say)
+    deployment, *rest = targets(namespace, outside, leave_to_helm=leave_to_helm)
+    await _delete(client, *deployment, say)
     await _wait_for_pods(client, namespace, say)
+    for target in rest:
+        if target[1]:
+            await _delete(client, *target, say)
     say(f"webhooks, roles, CRDs and all their objects stay: Intact also works in {listed(others)}")
 
 
@@ -115,11 +123,11 @@ async def _remove_definitions(
     if RBGS.full_name in ours:
         await remove_groups(client, agreed.groups, fate, say)
     for name in ours:
-        await _delete(client, CRDS, name, "", say)
+        await _delete(client, CRDS, "", name, say)
 
 
 async def _open_the_gate(client: Client, say: Say) -> None:
-    await _delete(client, VALIDATING, NAME, "", say)
+    await _delete(client, VALIDATING, "", NAME, say)
     for label in (GATED_LABEL, DOOR_LABEL):
         for namespace in (await client.list(NAMESPACES, labels=label)).items:
             name = namespace.metadata.name
@@ -138,7 +146,7 @@ async def _let_pods_go(client: Client, say: Say) -> None:
 
 
 async def _delete(
-    client: Client, resource: Resource[Any], name: str, namespace: str, say: Say
+    client: Client, resource: Resource[Any], namespace: str, name: str, say: Say
 ) -> None:
     try:
         await client.delete(resource, name, namespace, propagation_policy="Background")

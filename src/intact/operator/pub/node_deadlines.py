@@ -55,15 +55,26 @@ class NodeDeadlines:
     async def _ask(self, name: str) -> NodeDeadline | None:
         try:
             node = await self._client.get(NODES, name)
-            return deadline_of(node, await self._claim_of(node))
         except NotFound:
             return None
         except KubeError as error:
             log.warning("cannot find out when the node %s must be empty: %s", name, error)
             return None
+        return deadline_of(node, await self._claim_of(node))
 
     async def _claim_of(self, node: Node) -> NodeClaim | None:
+        """None if it is gone or cannot be read: what the node itself says counts all the same."""
         owner = claim_of(node.metadata)
         if owner is None:
             return None
-        return await self._client.get(NODE_CLAIMS, owner.name)
+        try:
+            return await self._client.get(NODE_CLAIMS, owner.name)
+        except NotFound:
+            return None
+        except KubeError as error:
+            log.warning(
+                "cannot read the NodeClaim of %s, which may have a deadline: %s",
+                node.metadata.name,
+                error,
+            )
+            return None

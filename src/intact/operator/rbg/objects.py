@@ -4,9 +4,8 @@ other clients may set the fields that are not here."""
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from intact.kube.resources import RBGS, SCALING_ADAPTERS, Resource
+from intact.kube.yaml_text import yaml_text
 from intact.model.amounts import IntOrPercent, check_amount, resolve
 from intact.model.rbg import (
     DEPLOYMENT,
@@ -247,7 +246,7 @@ def config_map(group: RoleBasedGroup, roles: Mapping[str, RoleFacts]) -> Json:
             for role in group.spec.roles
         },
     }
-    body["data"] = {"config.yaml": msgspec.yaml.encode(config).decode()}
+    body["data"] = {"config.yaml": yaml_text(config)}
     return body
 
 

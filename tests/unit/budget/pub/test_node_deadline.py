@@ -29,11 +29,22 @@ def read(annotations: dict[str, str], claimed: dict[str, str] | None = None) -> 
     [
         ({DRAIN_DEADLINE: "2026-01-31T12:00:00Z"}, None, NOON),
         ({DRAIN_DEADLINE: "2026-01-31T13:00:00+01:00"}, None, NOON),
+        ({DRAIN_DEADLINE: "2026-01-31T03:00:00.000-09:00"}, None, NOON),
+        ({DRAIN_DEADLINE: "2026-01-31t12:00:00z"}, None, NOON),
+        ({DRAIN_DEADLINE: "2026-01-31 12:00:00Z"}, None, NOON),
         ({KARPENTER_DEADLINE: "2026-01-31T12:00:00Z"}, {}, NOON),
         ({}, {KARPENTER_DEADLINE: "2026-01-31T12:00:00Z"}, NOON),
         # The earlier one counts.
-        ({DRAIN_DEADLINE: "2026-01-31T12:00:00Z", KARPENTER_DEADLINE: "2026-02-01"}, None, NOON),
-        ({DRAIN_DEADLINE: "2027-01-01"}, {KARPENTER_DEADLINE: "2026-01-31T12:00:00Z"}, NOON),
+        (
+            {DRAIN_DEADLINE: "2026-01-31T12:00:00Z", KARPENTER_DEADLINE: "2026-02-01T00:00:00Z"},
+            None,
+            NOON,
+        ),
+        (
+            {DRAIN_DEADLINE: "2027-01-01T00:00:00Z"},
+            {KARPENTER_DEADLINE: "2026-01-31T12:00:00Z"},
+            NOON,
+        ),
         # One that cannot be read does not hide the other.
         ({DRAIN_DEADLINE: "noon"}, {KARPENTER_DEADLINE: "2026-01-31T12:00:00Z"}, NOON),
     ],
@@ -52,7 +63,21 @@ def test_other_annotations_are_none(claimed: dict[str, str] | None) -> None:
     assert read({"note": "2026-01-31T12:00:00Z"}, claimed) is None
 
 
-@pytest.mark.parametrize("value", ["", "soon", "9999-12-31T23:59:59Z", "2026-13-01", "x" * 5000])
+NO_TIMES = (
+    "",
+    "soon",
+    "9999-12-31T23:59:59Z",
+    "2026-13-01T00:00:00Z",
+    "x" * 5000,
+    # A day, and a time of no zone: when they end is not said.
+    "2026-01-31",
+    "2026-01-31T12:00:00",
+    # Milliseconds, which are the ninth of December 1763 to the calendar of ISO 8601.
+    "1763120900000",
+)
+
+
+@pytest.mark.parametrize("value", NO_TIMES)
 def test_what_is_not_a_time_is_named_and_never_comes(value: str) -> None:
     found = read({DRAIN_DEADLINE: value})
     assert found is not None

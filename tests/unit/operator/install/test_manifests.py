@@ -140,3 +140,11 @@ def test_every_object_has_the_labels_of_kubernetes_and_those_that_were_asked_for
         names = {key.partition("/")[2] for key in labels if key.startswith("app.kubernetes.io/")}
         assert names == {"name", "instance", "version", "component", "part-of", "managed-by"}
         assert labels["team"] == "infra"
+
+
+@pytest.mark.parametrize("name", ["default", "kube-public", "kube-system"])
+def test_a_namespace_that_every_cluster_has_is_left_as_it_is(name: str) -> None:
+    """Other pods run there, which its level of Pod Security or a quota would refuse."""
+    there = {each["kind"] for each in manifests(Settings(), namespace=name)}
+    left_out = {"Namespace"} | ({"ResourceQuota"} if name == "kube-system" else set())
+    assert kinds() - there == left_out

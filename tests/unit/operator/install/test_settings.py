@@ -35,10 +35,19 @@ def test_all_controllers_can_be_chosen() -> None:
     assert schema()["properties"]["controllers"]["items"]["enum"] == sorted(CONTROLLERS)
 
 
+def test_what_is_null_is_empty_where_it_can_be() -> None:
+    given = {"resources": None, "labels": None, "image": None, "tolerations": None}
+    found = read_settings(given)
+    assert found.resources.limits.memory == found.resources.requests.cpu == ""
+    assert (found.labels, found.image, found.tolerations) == ({}, "", ())
+
+
 @pytest.mark.parametrize(
     ("given", "path", "problem"),
     [
         ({"replicas": 0}, "replicas", "0 is not a number from 1 to 100"),
+        ({"replicas": None}, "replicas", "None is not a number from 1 to 100"),
+        ({"webhook": None}, "webhook", "Expected `object`, got `null`"),
         ({"replicas": "x"}, "replicas", "'x' is not a number from 1 to 100"),
         ({"controllers": []}, "controllers", "is empty"),
         ({"controllers": ["a"]}, "controllers", "'a' is not one of disruption, pdb, pub, rbg"),
@@ -50,6 +59,9 @@ def test_all_controllers_can_be_chosen() -> None:
         ),
         ({"labels": {"-": "a"}}, "labels", "'-' is not a label key without the prefix"),
         ({"labels": {"helm.sh/a": "a"}}, "labels", "'helm.sh/a' is not a label key without"),
+        ({"labels": {"a": "b", "c": "d e"}}, "labels", "'d e' is not the value of a label"),
+        ({"nodeSelector": {"a": "x" * 64}}, "nodeSelector", f"'{'x' * 64}' is not the value of a"),
+        ({"labels": {"a": 1}}, "labels", "1 is not the value of a label"),
         ({"tolerations": [{"effect": "x"}]}, "tolerations.effect", "'x' is not one of"),
         ({"log": {"typo": 1}}, "log", "unknown field `typo`"),
         ({"typo": 1}, "", "unknown field `typo`"),

@@ -7,13 +7,13 @@ import pytest
 
 from intact.kube.client import Client
 from intact.kube.lease import Election
-from intact.kube.resources import NAMESPACES, PUBS, Resource
+from intact.kube.resources import LEASES, NAMESPACES, PUBS, Resource, untyped
 from intact.operator.install.groups import Refused
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import manifests
 from intact.operator.install.settings import Settings
 from intact.operator.install.uninstall import uninstall
-from intact.operator.names import LABELS, LEASE
+from intact.operator.names import LABELS, LEASE, OPERATOR
 from intact.operator.webhook.certificates import SECRET, SECRETS
 from intact.operator.webhook.configuration import (
     DOOR_LABEL,
@@ -32,9 +32,10 @@ from tests.support.pub_cases import amount, budget
 from tests.support.rbg_objects import group, role
 from tests.support.rbg_waiting import GROUPS
 from tests.unit.kube.simulated import now, simulated
-from tests.unit.operator.install.cluster import create_all, new_api, resource_of
+from tests.unit.operator.install.cluster import RBAC, create_all, new_api, resource_of
 
 HOME = "intact-system"
+BINDINGS = untyped(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 ADDRESS = UrlAddress("127.0.0.1", 9443)
 
 
@@ -84,6 +85,28 @@ async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
         "the CRDs, all budgets and all RoleBasedGroups stay; --crds removes them",
         f"the namespace {HOME} stays, if it exists; kubectl delete namespace removes it",
     ]
+
+
+@simulated
+@pytest.mark.parametrize("leave_to_helm", [True, False])
+async def test_its_pods_end_before_its_rights_its_lease_and_its_secret_go(
+    leave_to_helm: bool,
+) -> None:
+    """A leader that misses its Lease or its Secret makes it anew."""
+    client = await installed(new_api())
+    before = await left(client)
+    await client.create(LEASES, {"metadata": {"name": LEASE}}, HOME)
+    await client.create(PODS, pod("intact-0", labels=dict(LABELS)), HOME)
+    going = asyncio.create_task(
+        uninstall(client, HOME, crds=False, leave_to_helm=leave_to_helm, say=lambda _line: None)
+    )
+    await asyncio.sleep(30)
+    assert before - await left(client) == {"Deployment", "ValidatingWebhookConfiguration"}
+    assert [one.metadata.name for one in (await client.list(LEASES, HOME)).items] == [LEASE]
+    await client.delete(PODS, "intact-0", HOME)
+    await going
+    assert (await client.list(LEASES, HOME)).items == []
+    assert (await client.list(SECRETS, HOME)).items == []
 
 
 @simulated
@@ -249,6 +272,30 @@ async def test_what_another_installation_shares_stays() -> None:
     await create_all(client, [deployment_of(HOME)])
     await uninstall(client, HOME, outside="default", crds=False, say=said.append)
     assert await left(client) == {"Namespace", "CustomResourceDefinition"}
+
+
+@simulated
+async def test_the_roles_of_an_installation_that_waits_stay() -> None:
+    """It begins to work when this one has gone: without them it could not."""
+    client = await installed(new_api())
+    second = [
+        each
+        for each in manifests(Settings(image="intact:1"), namespace="second")
+        if each["kind"] in ("ClusterRoleBinding", "Deployment")
+    ]
+    await client.create(NAMESPACES, {"metadata": {"name": "second"}})
+    await create_all(client, second)
+    said: list[str] = []
+    await uninstall(client, HOME, crds=False, say=said.append)
+    assert f"ClusterRoleBinding {OPERATOR} deleted" in said
+    assert not any(line.startswith("ClusterRole ") for line in said)
+    assert "all ClusterRoles stay: the Intact in second shares them" in said
+    assert (await client.list(VALIDATING)).items == []
+    names = {one["metadata"]["name"] for one in (await client.list(BINDINGS)).items}
+    assert names == {"intact-second", "intact-owners-second"}
+    # It is the only one then, and takes all with it.
+    await uninstall(client, "second", crds=False, say=said.append)
+    assert not {"ClusterRole", "ClusterRoleBinding"} & await left(client)
 
 
 def deployment_of(namespace: str) -> Json:

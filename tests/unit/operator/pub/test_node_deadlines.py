@@ -132,6 +132,30 @@ async def test_a_claim_of_karpenter_has_the_deadline() -> None:
 
 
 @simulated
+async def test_a_node_whose_claim_cannot_be_read_has_its_own_deadline() -> None:
+    """The API does not serve the claim's kind, as where Karpenter has been removed."""
+    async with running() as scene:
+        await spent(scene)
+        owner = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "c", "uid": "c"}
+        await make_node(scene, {DRAIN_DEADLINE: after(scene, -60)}, ownerReferences=[owner])
+        assert await scene.delete("p-0") == 200
+        scene.faults.fail_randomly(1.0, Moment.BEFORE, lambda one: "/nodeclaims/" in one.path)
+        await asyncio.sleep(LOOK_AGAIN)
+        assert await scene.delete("p-1") == 200
+
+
+@simulated
+async def test_a_deadline_that_is_taken_back_holds_the_pods_again() -> None:
+    async with running() as scene:
+        await spent(scene)
+        await make_node(scene, {DRAIN_DEADLINE: after(scene, -60)})
+        assert await scene.delete("p-0") == 200
+        await scene.client.patch(NODES, {"metadata": {"annotations": {DRAIN_DEADLINE: None}}}, "n1")
+        await asyncio.sleep(LOOK_AGAIN)
+        assert await scene.delete("p-1") == 429
+
+
+@simulated
 async def test_a_bad_deadline_is_named_and_lets_nothing_go() -> None:
     async with running() as scene:
         await spent(scene)

@@ -167,9 +167,13 @@ async def _waiting(client: Client, namespace: str) -> list[str]:
     """The namespaces of other installations, by the bindings of their accounts. With `--crds` they
     do not count: nothing of Intact can work without its definitions."""
     label = ",".join(f"{key}={value}" for key, value in LABELS.items())
+    try:
+        bindings = (await client.list(_BINDINGS, labels=label)).items
+    except NotFound:
+        return []  # the server has no RBAC
     found = {
         subject["namespace"]
-        for binding in (await client.list(_BINDINGS, labels=label)).items
+        for binding in bindings
         if binding["roleRef"]["name"] == OPERATOR
         for subject in binding.get("subjects") or []
         if subject.get("name") == OPERATOR

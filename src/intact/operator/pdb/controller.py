@@ -299,9 +299,9 @@ class PdbController:
             return
         if self._leading:
             self.pauses.evicted(key_of(new))
-        for pod in self.turns.going(key_of(new)):
-            if pod in after and before.get(pod) != after[pod]:
-                self.turns.end(key_of(new), pod)
+        pod = self.turns.turn_of(key_of(new))
+        if pod in after and before.get(pod) != after[pod]:
+            self.turns.end(key_of(new), pod)
 
     def _decided(self, budget: PodDisruptionBudget, verdict: Verdict) -> None:
         mode = enforcement_of(budget.metadata.annotations)

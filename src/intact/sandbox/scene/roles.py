@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from intact.sandbox.kubelet.annotations import UNREADY
+
 NAMESPACE = "llm"
 GROUP = "llm"
 ROLES = {"prefill": 8, "decode": 4}
 LIMIT = "25%"
 _IMAGE = "example.org/llm:1"
-BROKEN = "devcluster.intact.dev/unready"
 
 Json = dict[str, Any]
 
@@ -38,6 +39,6 @@ def group(slowed: Callable[[Json], Json]) -> Json:
 
 def template(image: str, slowed: Callable[[Json], Json], *, broken: bool = False) -> Json:
     """The pods of a broken one never become ready."""
-    metadata = {"annotations": {BROKEN: "true"}} if broken else {}
+    metadata = {"annotations": {UNREADY: "true"}} if broken else {}
     container = {"name": "engine", "image": image}
     return slowed({"metadata": metadata, "spec": {"containers": [container]}})

@@ -1,4 +1,4 @@
-"""Evictions under one budget go in their order, few at a time, and none waits for ever."""
+"""Evictions under one budget go one after the other, and none waits for ever."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ def now() -> float:
 
 @simulated
 async def test_the_first_does_not_wait_and_the_others_come_in_their_order() -> None:
-    turns = Turns(at_once=1)
+    turns = Turns()
     gone: list[str] = []
 
     async def go(pod: str) -> None:
@@ -29,56 +29,26 @@ async def test_the_first_does_not_wait_and_the_others_come_in_their_order() -> N
     await asyncio.sleep(0.01)
     assert gone == []
     for pod in "abc":
-        assert turns.going(BUDGET) == (pod,)
+        assert turns.turn_of(BUDGET) == pod
         turns.end(BUDGET, pod)
         await asyncio.sleep(0.01)
     assert gone == ["b", "c", "d"]
     turns.end(BUDGET, "d")
-    assert turns.going(BUDGET) == ()
+    assert turns.turn_of(BUDGET) == ""
     assert await turns.wait(BUDGET, "e") is False
     await asyncio.gather(*waiting)
 
 
 @simulated
-async def test_two_go_at_once() -> None:
-    turns = Turns()
-    assert not await turns.wait(BUDGET, "a")
-    assert not await turns.wait(BUDGET, "b")
-    third, fourth = (asyncio.create_task(turns.wait(BUDGET, pod)) for pod in "cd")
-    await asyncio.sleep(0.01)
-    assert turns.going(BUDGET) == ("a", "b")
-    turns.end(BUDGET, "b")
-    assert await third
-    assert turns.going(BUDGET) == ("a", "c")
-    assert not fourth.done()
-    turns.end(BUDGET, "a")
-    assert await fourth
-    assert turns.going(BUDGET) == ("c", "d")
-
-
-@simulated
-async def test_a_pod_that_is_asked_for_again_in_its_turn_has_one_turn() -> None:
-    turns = Turns()
-    await turns.wait(BUDGET, "a")
-    await asyncio.sleep(LONGEST_TURN / 2)
-    assert not await turns.wait(BUDGET, "a")
-    assert turns.going(BUDGET) == ("a",)
-    await asyncio.sleep(LONGEST_TURN * 0.75)
-    assert turns.going(BUDGET) == ("a",)  # its time begins again
-    turns.end(BUDGET, "a")
-    assert turns.going(BUDGET) == ()
-
-
-@simulated
 async def test_another_budget_has_a_line_of_its_own() -> None:
-    turns = Turns(at_once=1)
+    turns = Turns()
     await turns.wait(BUDGET, "a")
     assert await turns.wait(OTHER, "x") is False
 
 
 @simulated
 async def test_an_eviction_that_comes_to_nothing_holds_up_nobody_for_long() -> None:
-    turns = Turns(at_once=1)
+    turns = Turns()
     await turns.wait(BUDGET, "a")
     begun = now()
     assert await turns.wait(BUDGET, "b") is True
@@ -89,7 +59,7 @@ async def test_an_eviction_that_comes_to_nothing_holds_up_nobody_for_long() -> N
 
 @simulated
 async def test_who_has_waited_too_long_goes_on_and_is_not_waited_for() -> None:
-    turns = Turns(at_once=1)
+    turns = Turns()
     await turns.wait(BUDGET, "first")
     many = int(LONGEST_WAIT / LONGEST_TURN) + 5
     begun = now()
@@ -97,12 +67,12 @@ async def test_who_has_waited_too_long_goes_on_and_is_not_waited_for() -> None:
     assert all(waited)
     assert now() - begun <= LONGEST_WAIT + 0.1
     await asyncio.sleep(LONGEST_TURN + 0.1)
-    assert turns.going(BUDGET) == ()
+    assert turns.turn_of(BUDGET) == ""
 
 
 @simulated
 async def test_a_client_that_hangs_up_leaves_the_line() -> None:
-    turns = Turns(at_once=1)
+    turns = Turns()
     await turns.wait(BUDGET, "a")
     left = asyncio.create_task(turns.wait(BUDGET, "b"))
     stays = asyncio.create_task(turns.wait(BUDGET, "c"))
@@ -110,5 +80,5 @@ async def test_a_client_that_hangs_up_leaves_the_line() -> None:
     left.cancel()
     await asyncio.sleep(0.01)
     turns.end(BUDGET, "a")
-    assert turns.going(BUDGET) == ("c",)
+    assert turns.turn_of(BUDGET) == "c"
     assert await stays is True

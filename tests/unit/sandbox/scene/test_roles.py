@@ -1,6 +1,7 @@
 """The RoleBasedGroup of the demo."""
 
-from intact.sandbox.scene.roles import BROKEN, LIMIT, ROLES, group, template
+from intact.sandbox.kubelet.annotations import UNREADY
+from intact.sandbox.scene.roles import LIMIT, ROLES, group, template
 
 
 def test_its_roles_roll_out_together() -> None:
@@ -18,4 +19,4 @@ def test_a_template_of_another_image_may_be_broken() -> None:
     )
     assert whole["spec"] == broken["spec"]
     assert whole["metadata"] == {}
-    assert broken["metadata"]["annotations"] == {BROKEN: "true"}
+    assert broken["metadata"]["annotations"] == {UNREADY: "true"}

@@ -51,7 +51,16 @@ async def pdb(ns: NamespaceUnderTest) -> None:
     assert denied.code == 429, denied
     code, said = await ns.kubectl("label", "pdb", "shards", "intact.dev/budget-scope-")
     assert code == 0, said
-    await eventually(allowed, lambda found: found == 0, "the count in pods")
+
+    async def status() -> Json:
+        found: Json = (await ns.client.get(PDBS, "shards", ns.name))["status"]
+        return found
+
+    def in_pods(found: Json) -> bool:
+        reasons = {each["reason"] for each in found["conditions"]}
+        return "SufficientPods" in reasons and found["disruptionsAllowed"] == 2
+
+    await eventually(status, in_pods, "the count in pods: three, of which one must stay")
 
 
 def _budget_of_shards() -> Json:

@@ -6,9 +6,8 @@ import asyncio
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 from typing import Any
 
 from intact.cli.drain.answers import Answer, Said, blamed, explained, told_until
@@ -19,6 +18,7 @@ from intact.cli.drain.left import blocks, waits_for
 from intact.cli.drain.options import Options
 from intact.cli.drain.plan import Candidate, Class, next_units
 from intact.cli.drain.refusals import Known, Refusal, Refusals
+from intact.cli.drain.tracked import State, Tracked
 from intact.cli.drain.turns import Turns
 from intact.cli.drain.units import BudgetKey, DrainUnit, UnitKey, all_units, allowed, key_of
 from intact.cli.drain.watching import Watching
@@ -35,27 +35,6 @@ _SHARE = 4
 """After a picture, so many times what it cost pass before the next one."""
 _LAST_ANSWERS = 5.0
 """Seconds in which requests that are under way may still be answered at the end."""
-
-
-class State(Enum):
-    WAITING = auto()
-    LEAVING = auto()
-    """It terminates, or will without being asked."""
-    GONE = auto()
-    FAILED = auto()
-
-
-@dataclass(slots=True)
-class Tracked:
-    """A pod that is to go."""
-
-    pod: DetailedPod
-    state: State = State.WAITING
-    group: str = ""
-    message: str = ""
-    """The last refusal, or error."""
-    known: Known = ()
-    """What was known when it failed."""
 
 
 class Result(StrEnum):
@@ -173,7 +152,7 @@ class Draining:
             pod = present.get(uid)
             if pod is None:
                 one.state = State.GONE
-                self._tell(self._about(What.EVICTED, one))
+                self._tell(one.about(What.EVICTED))
                 continue
             one.pod = pod
             if is_terminating(pod):
@@ -193,7 +172,7 @@ class Draining:
             return
         one = Tracked(pod)
         if uid not in self._existing:
-            self._tell(self._about(What.LATE, one))
+            self._tell(one.about(What.LATE))
             return
         self.tracked[uid] = one
         if said.fate is Fate.BLOCKS:
@@ -202,20 +181,18 @@ class Draining:
             self._begin(pod.spec.node_name)
 
     def _begin(self, node: str) -> None:
-        count = sum(_node(one) == node for one in self.tracked.values())
+        count = sum(one.node == node for one in self.tracked.values())
         self._tell(Event(What.BEGUN, node=node, pods=count))
 
     def _is_empty(self, node: str) -> bool:
         return all(
             one.state in (State.GONE, State.FAILED)
             for one in self.tracked.values()
-            if _node(one) == node
+            if one.node == node
         )
 
     def _failed_on(self, node: str) -> bool:
-        return any(
-            _node(one) == node and one.state is State.FAILED for one in self.tracked.values()
-        )
+        return any(one.node == node and one.state is State.FAILED for one in self.tracked.values())
 
     def _is_over(self) -> bool:
         pending = (State.WAITING, State.LEAVING)
@@ -356,7 +333,7 @@ class Draining:
                 one.state = State.LEAVING
                 self._refusals.grant(unit, free=free)
                 if said.answer is Answer.GRANTED:
-                    self._tell(self._about(What.EVICTING, one))
+                    self._tell(one.about(What.EVICTING))
                     if not free:
                         for key, cost in unit.costs.items():
                             self._unseen.setdefault(key, {})[unit.key] = cost, versions[key]
@@ -369,7 +346,7 @@ class Draining:
 
     def _fail(self, one: Tracked, message: str, known: Known) -> None:
         one.state, one.message, one.known = State.FAILED, message, known
-        self._tell(self._about(What.FAILED, one, message))
+        self._tell(one.about(What.FAILED, message))
 
     def _refuse(
         self,
@@ -398,7 +375,7 @@ class Draining:
                 if wait is not None:
                     at_latest = now + wait
                 names = [each.reference for each in unit.budgets if key_of(each) in keys]
-                self._tell(self._about(What.REFUSED, one, said.message, ", ".join(names)))
+                self._tell(one.about(What.REFUSED, said.message, ", ".join(names)))
             case Answer.UNREACHABLE:
                 self._unreachable += 1
                 if self._unreachable == 1:
@@ -409,7 +386,7 @@ class Draining:
             case _:
                 if attempts >= FAILURES:
                     return self._fail(one, said.message, known)
-                self._tell(self._about(What.REFUSED, one, said.message))
+                self._tell(one.about(What.REFUSED, said.message))
                 wait = max(_BACKOFF.delay(attempts, self._rng), said.retry_after or 0.0)
                 not_before = at_latest = now + wait
         if said.answer is Answer.REFUSED and math.isinf(at_latest):
@@ -433,19 +410,6 @@ class Draining:
 
     # Telling
 
-    def _about(self, what: What, one: Tracked, message: str = "", budget: str = "") -> Event:
-        meta = one.pod.metadata
-        return Event(
-            what,
-            node=one.pod.spec.node_name,
-            namespace=meta.namespace,
-            pod=meta.name,
-            uid=meta.uid,
-            group=one.group,
-            budget=budget,
-            message=message,
-        )
-
     def left(self) -> list[Event]:
         """The pods that are still there, with why."""
         found = []
@@ -453,7 +417,7 @@ class Draining:
             if one.state is State.GONE:
                 continue
             why = "is terminating" if one.state is State.LEAVING else one.message
-            found.append(self._about(What.LEFT, one, why or self._held_by(one)))
+            found.append(one.about(What.LEFT, why or self._held_by(one)))
         return sorted(found, key=lambda event: (event.node, event.namespace, event.pod))
 
     def _held_by(self, one: Tracked) -> str:
@@ -484,10 +448,6 @@ class Draining:
             for key, budget in sorted(budgets.items())
             for line in blocks(budget, self._refusals.messages[key], self._now())
         ]
-
-
-def _node(one: Tracked) -> str:
-    return one.pod.spec.node_name
 
 
 async def _first(stopping: "asyncio.Future[Any]", wake: asyncio.Event | None, until: float) -> None:

@@ -16,8 +16,9 @@ import pytest
 
 from intact.budget.pub import decision
 from intact.budget.pub import recount as rules
-from intact.budget.pub.decision import Decision, Reason, Subject, decide
+from intact.budget.pub.decision import Decision, Reason, decide
 from intact.budget.pub.recount import unseen
+from intact.budget.pub.subject import Subject
 from intact.kube.client import Client
 from intact.kube.errors import Conflict
 from intact.kube.history import History

@@ -7,10 +7,11 @@ from datetime import datetime
 
 from intact.budget.pub import conditions, decision
 from intact.budget.pub.availability import is_available, is_exempt
-from intact.budget.pub.decision import Decision, Subject
+from intact.budget.pub.decision import Decision
 from intact.budget.pub.ledger import Operation, expires_at, waits_until
 from intact.budget.pub.node_deadline import NodeDeadline
 from intact.budget.pub.settings import UNHEALTHY_POLICY, read_settings
+from intact.budget.pub.subject import Subject
 from intact.budget.pub.unreadable import problem_of
 from intact.model.meta import OwnerReference
 from intact.model.pod import DetailedPod

@@ -44,7 +44,16 @@ from enum import StrEnum
 
 import msgspec
 
-from intact.budget.label_groups import is_batch_key
+from intact.budget.pub.denial_texts import (
+    being_repaired_text,
+    exhausted_text,
+    held_text,
+    not_processed_text,
+    outlook_text,
+    stayed_text,
+    unhealthy_text,
+    unreadable_text,
+)
 from intact.budget.pub.ledger import (
     Operation,
     expires_at,
@@ -57,17 +66,15 @@ from intact.budget.pub.ledger import (
 )
 from intact.budget.pub.node_deadline import NodeDeadline
 from intact.budget.pub.settings import (
-    UNHEALTHY_POLICY,
     NodeDeadlines,
     UnhealthyPolicy,
     read_settings,
     rules_of,
 )
+from intact.budget.pub.subject import Subject
 from intact.budget.pub.unreadable import problem_of
-from intact.model.listing import listed
 from intact.model.pub import (
     UNREADABLE,
-    ContainerMark,
     Ledger,
     LedgerRecord,
     PodUnavailableBudget,
@@ -93,31 +100,6 @@ class Reason(StrEnum):
     LIVE_COUNT = "LiveCount"
     UNWRITABLE = "BudgetNotWritable"
     UNREADABLE = "BudgetUnreadable"
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The pod in question, as the gate knows it."""
-
-    name: str
-    uid: str
-    resource_version: str
-    available: bool
-    ended: bool = False
-    """Terminating or finished."""
-    group: str | None = None
-    """None if the budget counts pods, or the pod has no group."""
-    owners: tuple[str, ...] = ()
-    """UIDs of the owners above it, nearest first."""
-    unwanted: tuple[str, int] | None = None
-    """The UID of the StatefulSet that, as far as the gate knows, no longer wants it or a pod that
-    it hangs on, and the ordinal of that pod."""
-    containers: dict[str, ContainerMark] | None = None
-    deadline: NodeDeadline | None = None
-    """Of its node. None if the node has none, or the pod is to stay there."""
-    as_of: str | None = None
-    """The pod version that the last recount had seen when the gate read the pod; None if the
-    decision does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +183,7 @@ def _at_deadline(
     status, name = budget.status, budget.metadata.name
     is_ignored = read_settings(budget).node_deadlines is NodeDeadlines.IGNORE
     if is_ignored or not deadline.has_come(now):
-        return replace(denial, message=f"{denial.message}{_outlook(deadline, is_ignored)}")
+        return replace(denial, message=f"{denial.message}{outlook_text(deadline, is_ignored)}")
     if not status.ledger.reached:
         pod = replace(pod, group=None)
     is_down = pod.group is not None and pod.group in status.ledger.unavailable_groups
@@ -239,7 +221,7 @@ def _hold_unhealthy(
     available = _least_available(status, live_available)
     if available >= status.desired_available:
         return None
-    return Decision(False, Reason.UNHEALTHY, _unhealthy(budget, pod, available))
+    return Decision(False, Reason.UNHEALTHY, unhealthy_text(budget, pod, available))
 
 
 def _not_available(
@@ -250,7 +232,7 @@ def _not_available(
     if operation is Operation.DELETE:
         return Decision(True, Reason.NOT_AVAILABLE)
     if pod.as_of not in (None, status.ledger.seen):
-        return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
+        return Decision(False, Reason.NOT_PROCESSED, not_processed_text(budget))
     return Decision(True, Reason.NOT_AVAILABLE, status=_recorded(status, pod, operation, now))
 
 
@@ -267,7 +249,7 @@ def _had_its_turn(
     budget: PodUnavailableBudget, pod: Subject, operation: Operation, now: datetime
 ) -> Decision | None:
     if until := waits_until(budget.status.ledger.stayed.get(pod.uid), operation, now):
-        return Decision(False, Reason.STAYED, _stayed(budget, pod, until))
+        return Decision(False, Reason.STAYED, stayed_text(budget, pod, until))
     return None
 
 
@@ -288,14 +270,14 @@ def _in_unavailable_group(
     if denial := _had_its_turn(budget, pod, operation, now):
         return denial
     if past_time(since, now) != since:
-        return Decision(False, Reason.NOT_PROCESSED, _being_repaired(budget))
+        return Decision(False, Reason.NOT_PROCESSED, being_repaired_text(budget))
     if not stands(since, now):
-        return Decision(False, Reason.STAYED, _held(budget, pod, expires_at(since)))
+        return Decision(False, Reason.STAYED, held_text(budget, pod, expires_at(since)))
     if pod.group not in status.ledger.let_go:
         # It was down when its records were made, so it cost nothing. Now it would.
         available = _least_available(status, live_available)
         if available < status.desired_available:
-            return Decision(False, Reason.EXHAUSTED, _exhausted(budget, pod, available))
+            return Decision(False, Reason.EXHAUSTED, exhausted_text(budget, pod, available))
         status = _paid_for(status, pod.group)
     written = _recorded(status, pod, operation, now, at=since)
     return Decision(True, Reason.GROUP_UNAVAILABLE, status=written)
@@ -316,9 +298,9 @@ def _least_available(status: PubStatus, live_available: int | None) -> int:
 def _not_decidable(budget: PodUnavailableBudget) -> Decision | None:
     """The denial of everything, if the budget cannot be read or is not processed yet."""
     if problem := problem_of(budget):
-        return Decision(False, Reason.UNREADABLE, _unreadable(budget, problem))
+        return Decision(False, Reason.UNREADABLE, unreadable_text(budget, problem))
     if not _is_processed(budget):
-        return Decision(False, Reason.NOT_PROCESSED, _not_processed(budget))
+        return Decision(False, Reason.NOT_PROCESSED, not_processed_text(budget))
     return None
 
 
@@ -341,12 +323,12 @@ def _decide_again(
 ) -> Decision:
     """The pod is recorded already."""
     if past_time(record.at, now) != record.at:
-        return Decision(False, Reason.NOT_PROCESSED, _being_repaired(budget))
+        return Decision(False, Reason.NOT_PROCESSED, being_repaired_text(budget))
     if is_another_attempt(record, _record(pod, operation, now)):
         written = _recorded(budget.status, pod, operation, now)
         return Decision(True, Reason.RECORDED, status=written)
     if not stands(record.at, now):
-        return Decision(False, Reason.STAYED, _stayed(budget, pod, expires_at(record.at)))
+        return Decision(False, Reason.STAYED, stayed_text(budget, pod, expires_at(record.at)))
     if denial := _came_back(budget, pod, live_available):
         return denial
     if is_sure(record, operation):
@@ -365,7 +347,7 @@ def _came_back(
     available = _least_available(budget.status, live_available)
     if available >= budget.status.desired_available:
         return None
-    return Decision(False, Reason.EXHAUSTED, _exhausted(budget, pod, available))
+    return Decision(False, Reason.EXHAUSTED, exhausted_text(budget, pod, available))
 
 
 def _deny(
@@ -375,10 +357,10 @@ def _deny(
     status = budget.status
     idle = status.ledger.idle
     if status.unavailable_allowed <= idle:
-        message = _exhausted(budget, pod, max(0, status.current_available - idle))
+        message = exhausted_text(budget, pod, max(0, status.current_available - idle))
         return Decision(False, Reason.EXHAUSTED, message)
     if live_available is not None and live_available <= status.desired_available:
-        return Decision(False, Reason.LIVE_COUNT, _exhausted(budget, pod, live_available))
+        return Decision(False, Reason.LIVE_COUNT, exhausted_text(budget, pod, live_available))
     return None
 
 
@@ -426,103 +408,3 @@ def _record(pod: Subject, operation: Operation, now: datetime) -> LedgerRecord:
         group=pod.group,
         containers=pod.containers,
     )
-
-
-def _unreadable(budget: PodUnavailableBudget, problem: str) -> str:
-    return (
-        f"The budget {budget.metadata.name} cannot be read, so its pods stay: {problem}. Correct "
-        "the budget, or delete it."
-    )
-
-
-def _outlook(deadline: NodeDeadline, is_ignored: bool) -> str:
-    said = ""
-    if deadline.text:
-        then = "which this budget ignores" if is_ignored else "then it may go in any case"
-        said = f" Its {deadline.text}{',' if is_ignored else ':'} {then}."
-    return f"{said} {deadline.problem}." if deadline.problem else said
-
-
-def _not_processed(budget: PodUnavailableBudget) -> str:
-    name = budget.metadata.name
-    return f"Intact is still counting the pods of the budget {name}; try again in a moment."
-
-
-def _unhealthy(budget: PodUnavailableBudget, pod: Subject, available: int) -> str:
-    state = "its group is not available" if pod.available else "it is not ready"
-    return (
-        f"{_exhausted(budget, pod, available)} With {UNHEALTHY_POLICY}: "
-        f"{UnhealthyPolicy.IF_HEALTHY_BUDGET} the pod is held although {state}."
-    )
-
-
-def _being_repaired(budget: PodUnavailableBudget) -> str:
-    return (
-        f"The ledger of the budget {budget.metadata.name} states a time that is not in the past; "
-        "Intact is repairing it, try again in a moment."
-    )
-
-
-def _stayed(budget: PodUnavailableBudget, pod: Subject, until: datetime) -> str:
-    return (
-        f"The budget {budget.metadata.name} has let pod {pod.name} go already, but the pod is "
-        "still here: something else refuses the request, such as another webhook or a "
-        f"PodDisruptionBudget. Other pods go first until {timestamp_after(until)}."
-    )
-
-
-def _held(budget: PodUnavailableBudget, pod: Subject, until: datetime) -> str:
-    records = budget.status.ledger.pods.values()
-    others = sorted(record.name for record in records if record.group == pod.group)
-    return (
-        f"Pod {pod.name} of group {pod.group!r} cannot go now: the budget {budget.metadata.name} "
-        f"has let {_counted('pod', others)} of the group go already, but nothing has gone: "
-        "something else refuses the request, such as another webhook or a PodDisruptionBudget. It "
-        f"waits until {timestamp_after(until)}."
-    )
-
-
-def _exhausted(budget: PodUnavailableBudget, pod: Subject, available: int) -> str:
-    status = budget.status
-    unit = "groups" if budget.spec.pod_group_policy and status.ledger.reached else "pods"
-    whose = f"Pod {pod.name}"
-    if pod.group is not None:
-        whose += f" of group {pod.group!r}"
-    return (
-        f"{whose} cannot go now: "
-        f"{available} of {status.total_replicas} {unit} are available; "
-        f"the budget {budget.metadata.name} requires {status.desired_available}. "
-        f"{_waits_for(status)}{_one_by_one(budget)}"
-    )
-
-
-def _one_by_one(budget: PodUnavailableBudget) -> str:
-    policy = budget.spec.pod_group_policy
-    if policy is None or budget.status.ledger.reached or not budget.status.total_replicas:
-        return ""
-    asked = policy.min_ready_replicas
-    if asked is None and is_batch_key(policy.group_label_key):
-        return " No batch has all its pods: until one has, the budget holds its pods one by one."
-    return (
-        f" No group has as many pods as minReadyReplicas ({asked or 1}) asks "
-        "for: until one has, the budget holds its pods one by one."
-    )
-
-
-def _waits_for(status: PubStatus) -> str:
-    ledger = status.ledger
-    if not status.total_replicas:
-        return "It waits for Intact to count its new pods."
-    if status.desired_available >= status.total_replicas:
-        return "This budget never allows a disruption: change the budget, or scale up first."
-    if groups := ledger.unavailable_groups:
-        return f"It waits for {_counted('group', groups)} to be ready again."
-    if ledger.pods:
-        names = sorted(record.name for record in ledger.pods.values())
-        return f"It waits for {_counted('pod', names)} to be replaced and ready."
-    return "It waits for pods to become ready."
-
-
-def _counted(noun: str, names: list[str]) -> str:
-    """`pod a`, or `pods a, b and 3 more`."""
-    return f"{noun}{'s' if len(names) > 1 else ''} {listed(names)}"

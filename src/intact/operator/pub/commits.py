@@ -15,8 +15,9 @@ from datetime import datetime
 
 import msgspec
 
-from intact.budget.pub.decision import Decision, Reason, Subject, decide
+from intact.budget.pub.decision import Decision, Reason, decide
 from intact.budget.pub.ledger import Operation
+from intact.budget.pub.subject import Subject
 from intact.kube.client import Client
 from intact.kube.errors import Conflict, KubeError, NotFound
 from intact.kube.reflector import Reflector

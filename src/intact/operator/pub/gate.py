@@ -14,9 +14,10 @@ import msgspec
 from intact.budget.enforcement import Enforcement
 from intact.budget.pub import in_place
 from intact.budget.pub.availability import is_available, is_exempt
-from intact.budget.pub.decision import Decision, Reason, Subject
+from intact.budget.pub.decision import Decision, Reason
 from intact.budget.pub.ledger import Operation
 from intact.budget.pub.settings import PubSettings
+from intact.budget.pub.subject import Subject
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.events import reference_to

@@ -1,7 +1,7 @@
 """The gate's decision: every row of its table, and what it never does."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -9,86 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intact.budget.pub.decision import Decision, Reason, Subject, decide
+from intact.budget.pub.decision import Reason, decide
 from intact.budget.pub.ledger import FIRST_WAIT, RECORD_LIFETIME, STANDS_FOR, Operation
 from intact.budget.pub.node_deadline import NodeDeadline
 from intact.budget.pub.settings import NODE_DEADLINES, UNHEALTHY_POLICY, read_settings, rules_of
+from intact.budget.pub.subject import Subject
 from intact.model.meta import ObjectMeta
 from intact.model.pub import (
     ContainerMark,
     Ledger,
     LedgerRecord,
     LedgerStay,
-    PodGroupPolicy,
     PodUnavailableBudget,
-    PubSpec,
     PubStatus,
 )
 from intact.model.times import timestamp, timestamp_after
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-EVERY_OPERATION = list(Operation)
-
-
-def record(
-    name: str = "p0", operation: str = "DELETE", at: datetime = NOW, **more: Any
-) -> LedgerRecord:
-    return LedgerRecord(
-        name=name, operation=operation, at=timestamp_after(at), resource_version="7", **more
-    )
-
-
-def budget(
-    *,
-    allowed: int = 1,
-    desired: int = 9,
-    total: int = 10,
-    groups: bool = False,
-    generation: int = 3,
-    observed: int = 3,
-    **ledger: Any,
-) -> PodUnavailableBudget:
-    current = desired + allowed
-    return PodUnavailableBudget(
-        metadata=ObjectMeta(name="web", generation=generation),
-        spec=PubSpec(
-            max_unavailable=total - desired,
-            pod_group_policy=PodGroupPolicy(group_label_key="g") if groups else None,
-        ),
-        status=PubStatus(
-            observed_generation=observed,
-            unavailable_allowed=allowed,
-            desired_available=desired,
-            current_available=current,
-            total_replicas=total,
-            unavailable_replicas=total - current,
-        ).with_ledger(Ledger(**({"reached": True} | ledger))),
-    )
-
-
-def pod(number: int = 0, **more: Any) -> Subject:
-    known: dict[str, Any] = {
-        "name": f"p{number}",
-        "uid": f"uid-{number}",
-        "resource_version": "8",
-        "available": True,
-    }
-    return Subject(**(known | more))
-
-
-def stored(old: PodUnavailableBudget, decision: Decision) -> PodUnavailableBudget:
-    """The budget once the decision is stored, read again."""
-    if decision.status is None:
-        return old
-    status = msgspec.convert(decision.status.stored_form(), PubStatus)
-    return msgspec.structs.replace(old, status=status)
-
-
-def ask(
-    asked: PodUnavailableBudget, subject: Subject, operation: Operation = Operation.DELETE
-) -> Decision:
-    return decide(asked, subject, operation, NOW)
-
+from tests.unit.budget.pub.decisions import EVERY_OPERATION, NOW, ask, budget, pod, record, stored
 
 # The pod, the budget, whether it may go, why, whether it is recorded, and the units that it costs.
 ROWS: dict[str, tuple[Subject, PodUnavailableBudget, bool, Reason, bool, int]] = {
@@ -342,20 +278,6 @@ def test_pods_that_are_not_wanted_any_more_are_free_and_no_stock_for_others() ->
     assert ask(stored(ending, first), pod(1, owners=("ending",))).allowed
 
 
-def test_a_denial_says_that_pods_are_held_one_by_one() -> None:
-    denial = ask(budget(allowed=0, groups=True, reached=False), pod(group="g1"))
-    assert "9 of 10 pods are available" in denial.message
-    assert "No group has as many pods as minReadyReplicas (1) asks for" in denial.message
-    assert "one by one" not in ask(budget(allowed=0, groups=True), pod(group="g1")).message
-    assert "one by one" not in ask(budget(allowed=0), pod()).message
-    batches = budget(allowed=0, groups=True, reached=False)
-    key = "batch.coordination.workloads.x-k8s.io/pair"
-    policy = PodGroupPolicy(group_label_key=key)
-    spec = msgspec.structs.replace(batches.spec, pod_group_policy=policy)
-    denial = ask(msgspec.structs.replace(batches, spec=spec), pod(group="llm/0"))
-    assert "No batch has all its pods: until one has" in denial.message
-
-
 def test_surplus_is_used_up_before_a_unit_is_spent_and_then_the_group_is_free() -> None:
     now = budget(allowed=1, groups=True, surplus={"g1": 2, "g2": 1})
     reasons = []
@@ -484,94 +406,6 @@ class TestStayed:
     def test_a_pod_that_costs_nothing_does_not_wait(self) -> None:
         broken = self.asked(timedelta(), allowed=0, groups=True, unavailable_groups=["g1"])
         assert ask(broken, pod(group="g1"), Operation.EVICT).allowed
-
-
-MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, str]] = {
-    "pods, nothing under way": (
-        pod(),
-        budget(allowed=0),
-        (
-            "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
-            "It waits for pods to become ready."
-        ),
-    ),
-    "pods, one under way": (
-        pod(),
-        budget(allowed=0, pods={"uid-1": record("p1")}),
-        (
-            "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
-            "It waits for pod p1 to be replaced and ready."
-        ),
-    ),
-    "pods, some under way": (
-        pod(),
-        budget(allowed=0, pods={"uid-2": record("p2"), "uid-1": record("p1")}),
-        (
-            "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
-            "It waits for pods p1, p2 to be replaced and ready."
-        ),
-    ),
-    "groups": (
-        pod(group="s1"),
-        budget(allowed=0, desired=3, total=4, groups=True, unavailable_groups=["s0"]),
-        (
-            "Pod p0 of group 's1' cannot go now: 3 of 4 groups are available; "
-            "the budget web requires 3. It waits for group s0 to be ready again."
-        ),
-    ),
-    "many groups": (
-        pod(group="s9"),
-        budget(
-            allowed=0,
-            desired=3,
-            groups=True,
-            unavailable_groups=[f"s{number}" for number in range(7)],
-        ),
-        (
-            "Pod p0 of group 's9' cannot go now: 3 of 10 groups are available; "
-            "the budget web requires 3. "
-            "It waits for groups s0, s1, s2, s3, s4 and 2 more to be ready again."
-        ),
-    ),
-    "a pod without a group": (
-        pod(),
-        budget(allowed=0, desired=3, total=4, groups=True),
-        (
-            "Pod p0 cannot go now: 3 of 4 groups are available; the budget web requires 3. "
-            "It waits for pods to become ready."
-        ),
-    ),
-    "all must stay": (
-        pod(),
-        budget(allowed=0, desired=10, total=10),
-        (
-            "Pod p0 cannot go now: 10 of 10 pods are available; the budget web requires 10. "
-            "This budget never allows a disruption: change the budget, or scale up first."
-        ),
-    ),
-    "nothing was there to be counted, and now something is": (
-        pod(),
-        budget(allowed=0, desired=0, total=0),
-        (
-            "Pod p0 cannot go now: 0 of 0 pods are available; the budget web requires 0. "
-            "It waits for Intact to count its new pods."
-        ),
-    ),
-    "not counted yet": (
-        pod(),
-        budget(observed=0),
-        "Intact is still counting the pods of the budget web; try again in a moment.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", MESSAGES.values(), ids=MESSAGES)
-def test_a_denial_says_which_budget_what_it_has_and_what_it_waits_for(
-    case: tuple[Subject, PodUnavailableBudget, str],
-) -> None:
-    subject, asked, message = case
-    decision = ask(asked, subject)
-    assert (decision.allowed, decision.message) == (False, message)
 
 
 SUBJECTS = st.builds(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intact.budget.pub.counts import Counts, Member
-from intact.budget.pub.decision import Reason, Subject, decide
+from intact.budget.pub.decision import Reason, decide
 from intact.budget.pub.ledger import RECORD_LIFETIME, Operation, expires_at
 from intact.budget.pub.ledger_repair import repair
 from intact.budget.pub.recount import (
@@ -21,6 +21,7 @@ from intact.budget.pub.recount import (
     recount,
     unseen,
 )
+from intact.budget.pub.subject import Subject
 from intact.model.meta import ObjectMeta
 from intact.model.pod import Pod, PodMeta
 from intact.model.pub import (

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from intact.budget.pub.decision import Reason, Subject, decide
+from intact.budget.pub.decision import Reason, decide
 from intact.budget.pub.ledger import Operation
+from intact.budget.pub.subject import Subject
 from intact.budget.pub.unreadable import covers_everything, problem_of
 from intact.model.pub import PodUnavailableBudget, salvage
 from tests.unit.budget.pub.test_ledger import NOW

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from intact.budget.pub.decision import Reason, Subject
+from intact.budget.pub.decision import Reason
 from intact.budget.pub.ledger import Operation
+from intact.budget.pub.subject import Subject
 from intact.kube.errors import Conflict
 from intact.kube.transport import Request
 from intact.sandbox import Moment

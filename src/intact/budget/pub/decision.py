@@ -45,6 +45,7 @@ from enum import StrEnum
 import msgspec
 
 from intact.budget.label_groups import is_batch_key
+from intact.budget.pub.kept_pods import next_forgotten
 from intact.budget.pub.ledger import (
     Operation,
     expires_at,
@@ -520,6 +521,11 @@ def _waits_for(status: PubStatus) -> str:
     if ledger.pods:
         names = sorted(record.name for record in ledger.pods.values())
         return f"It waits for {_counted('pod', names)} to be replaced and ready."
+    if moment := next_forgotten(ledger.kept.values()):
+        return (
+            "It waits for successors of pods that are gone; without any, it expects fewer pods "
+            f"from {timestamp_after(moment)} on."
+        )
     return "It waits for pods to become ready."
 
 

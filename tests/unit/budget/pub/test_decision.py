@@ -16,6 +16,7 @@ from intact.budget.pub.settings import NODE_DEADLINES, UNHEALTHY_POLICY, read_se
 from intact.model.meta import ObjectMeta
 from intact.model.pub import (
     ContainerMark,
+    KeptPods,
     Ledger,
     LedgerRecord,
     LedgerStay,
@@ -509,6 +510,15 @@ MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, str]] = {
         (
             "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
             "It waits for pods p1, p2 to be replaced and ready."
+        ),
+    ),
+    "pods, some gone without a successor": (
+        pod(),
+        budget(allowed=0, kept={"": KeptPods(pods=10, gone={timestamp(NOW): 1, "soon": 1})}),
+        (
+            "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
+            "It waits for successors of pods that are gone; without any, it expects fewer pods "
+            "from 2026-01-01T12:02:00Z on."
         ),
     ),
     "groups": (

@@ -3,6 +3,8 @@
 Rules:
 - No process compares its clock with another's. A candidate measures with its own monotonic clock
   how long the record has stayed the same, and takes over only after the holder's whole duration.
+  Of a duration that no candidate writes it waits `_MOST_DURATIONS` of its own: a user may have
+  edited the Lease.
 - A leader counts from before it *sent* its last successful renewal, and stops leading after the
   renew deadline, which is shorter than the duration: it has noticed its loss, and has had time to
   stop, before another candidate can take over. `leads` says so at the moment of asking, also if
@@ -36,6 +38,9 @@ from intact.model.times import micro_timestamp
 log = logging.getLogger(__name__)
 
 _RELEASE_TIMEOUT = 5.0
+_MOST_DURATIONS = 4
+_MOST_TRANSITIONS = 2**31 - 1
+"""The largest number that the API takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +195,20 @@ class Election:
     def _forget(self) -> None:
         """Deleted: its holder may lead for as long as if it had just renewed it."""
         if self._record is not None and self.holder not in ("", self.identity):
-            duration = self._record.spec.lease_duration_seconds or 0
-            self._claimed_until = _monotonic() + duration
+            self._claimed_until = _monotonic() + self._duration_of(self._record)
         self._record = None
+
+    def _duration_of(self, lease: Lease) -> float:
+        """How long its holder may lead after it has written the record."""
+        duration = lease.spec.lease_duration_seconds or 0
+        return min(duration, _MOST_DURATIONS * self._timing.duration)
 
     def _observe(self, lease: Lease) -> None:
         """The moment of observation counts, and only of a record that is new to us."""
         if self._record is None or _version(self._record) != _version(lease):
             others = lease.spec.holder_identity not in (None, "", self.identity)
-            duration = lease.spec.lease_duration_seconds or 0
-            self._claimed_until = _monotonic() + duration if others else -math.inf
+            claimed_until = _monotonic() + self._duration_of(lease)
+            self._claimed_until = claimed_until if others else -math.inf
         self._record = lease
 
     def _observe_store(self, _old: Lease | None, new: Lease | None) -> None:
@@ -215,7 +224,7 @@ class Election:
         old = self._record.spec if self._record else LeaseSpec()
         now = micro_timestamp(self._now())
         renewal = old.holder_identity == self.identity
-        transitions = old.lease_transitions or 0
+        transitions = min(old.lease_transitions or 0, _MOST_TRANSITIONS - 1)
         return LeaseSpec(
             holder_identity=self.identity,
             lease_duration_seconds=math.ceil(self._timing.duration),

@@ -1,8 +1,19 @@
 """PodDisruptionBudget, of policy/v1."""
 
+from typing import TYPE_CHECKING
+
+import msgspec
+
 from intact.model.amounts import IntOrPercent
 from intact.model.base import View
 from intact.model.meta import Condition, LabelSelector, ObjectMeta
+
+if TYPE_CHECKING:
+    _Times = dict[str, str]
+else:
+    _Times = dict[str, str | None]
+"""As `PdbStatus` gives them; the API server writes null for Go's zero time."""
+_ZERO_TIME = "0001-01-01T00:00:00Z"
 
 
 class ManagedFields(View):
@@ -33,7 +44,7 @@ class PdbStatus(View):
     current_healthy: int = 0
     desired_healthy: int = 0
     expected_pods: int = 0
-    disrupted_pods: dict[str, str] = {}
+    disrupted_pods: _Times = {}
     """Names of pods whose eviction the API server has allowed, with the time. It writes them."""
     conditions: list[Condition] = []
     # Of KEP-5682, in the unit of the budget; None where the API server does not know them.
@@ -41,6 +52,11 @@ class PdbStatus(View):
     current_healthy_replicas: int | None = None
     desired_healthy_replicas: int | None = None
     expected_replicas: int | None = None
+
+    def __post_init__(self) -> None:
+        if None in self.disrupted_pods.values():
+            times = {name: at or _ZERO_TIME for name, at in self.disrupted_pods.items()}
+            msgspec.structs.force_setattr(self, "disrupted_pods", times)
 
 
 class PodDisruptionBudget(View):

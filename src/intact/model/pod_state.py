@@ -21,6 +21,18 @@ class Deletable(Protocol):
     def metadata(self) -> _Deletable: ...
 
 
+class _Ending(_Deletable, Protocol):
+    @property
+    def finalizers(self) -> list[str]: ...
+
+
+class Ending(Protocol):
+    """Any object whose view has the time of deletion and the finalizers."""
+
+    @property
+    def metadata(self) -> _Ending: ...
+
+
 class _Owned(Protocol):
     @property
     def owner_references(self) -> list[OwnerReference]: ...
@@ -36,6 +48,12 @@ class Owned(Protocol):
 def is_terminating(found: Deletable) -> bool:
     """The API server has accepted its deletion; it may still run for a while."""
     return found.metadata.deletion_timestamp is not None
+
+
+def is_ending(owner: Ending) -> bool:
+    """It is being deleted, and so will its pods be. With `--cascade=orphan` they stay: until the
+    garbage collector has cut them off, its finalizer is there."""
+    return is_terminating(owner) and "orphan" not in owner.metadata.finalizers
 
 
 def is_finished(pod: Pod) -> bool:

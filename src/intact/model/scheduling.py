@@ -19,6 +19,7 @@ class GroupMeta(View):
     uid: str = ""
     resource_version: str = ""
     deletion_timestamp: str | None = None
+    finalizers: list[str] = []
 
 
 class Gang(View):

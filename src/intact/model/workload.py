@@ -16,6 +16,7 @@ class WorkloadMeta(View):
     resource_version: str = ""
     generation: int = 0
     deletion_timestamp: str | None = None
+    finalizers: list[str] = []
     owner_references: list[OwnerReference] = []
 
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from intact.kube.client import Client
 from intact.kube.reflector import Reflector
 from intact.model.meta import LabelSelector
+from intact.model.pdb import PodDisruptionBudget
+from intact.model.pod import Pod
 from intact.operator.pdb import controller as pdb
 from intact.operator.pdb.controller import PdbController
 from intact.operator.pub.controller import PubController
@@ -85,6 +87,7 @@ class Controllers:
                 selected=selected,
                 rng=rng,
                 watches=self._watches,
+                ask_door=self._ask_door,
             )
             self.handlers[GATE_PATH] = self.pub.gate.review
             self.handlers[PIN_PATH] = self.pub.pin.review
@@ -109,6 +112,12 @@ class Controllers:
             self.rbg = RbgController(client, identity, now=now, leads=leads, rng=rng)
             self.handlers[VALIDATE_RBG_PATH] = self.rbg.validation.review
             self.handlers[PLACE_PATH] = self.rbg.new_pods.review
+
+    async def _ask_door(self, pod: Pod) -> tuple[PodDisruptionBudget, str] | None:
+        """What a PodDisruptionBudget in groups says to an eviction of the pod, if it refuses."""
+        if self.pdb is None or DOOR_PATH not in self.handlers:
+            return None
+        return await self.pdb.door.refusal(pod)
 
     @property
     def _all(self) -> list[Controller]:

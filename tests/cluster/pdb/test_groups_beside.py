@@ -98,6 +98,25 @@ async def test_a_pod_of_a_native_and_a_pod_unavailable_budget_needs_both(
     assert "red-1" not in found.status.disrupted_pods
 
 
+async def test_a_refusal_of_the_native_budget_costs_the_other_one_nothing(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    """The numbers of the native one alone do not tell: they leave room for the rest of red."""
+    await groups.protected_red_and_blue()
+    spec = {"selector": {"matchLabels": {"app": "llm"}}, "maxUnavailable": 4}
+    await ns.budget(spec, unavailable_allowed=4)
+    assert (await ns.evict("red-0")).code == 201
+    await groups.counted(allowed=0, healthy=1, disruptions_allowed=2)
+    await ns.counted(unavailable_allowed=3, disrupted_pods={})
+    for name in ("blue-0", "blue-1", "blue-2"):
+        denied = await ns.evict(name)
+        assert denied.code == 429
+        assert "1 of 2 groups are available" in denied.message
+    status = await ns.status()
+    assert (status.unavailable_allowed, dict(status.ledger.pods)) == (3, {})
+    assert [(await ns.evict(name)).code for name in ("red-1", "red-2")] == [201, 201]
+
+
 async def test_status_writes_of_other_clients_are_undone(
     ns: NamespaceUnderTest, groups: Groups
 ) -> None:
@@ -112,6 +131,10 @@ async def test_status_writes_of_other_clients_are_undone(
     after = await groups.stored()
     assert after.status == before.status
     assert after.metadata.annotations == before.metadata.annotations
+    # The API server takes a time that Go calls zero, and shows it as null.
+    zero = {"status": {"disruptedPods": {"red-0": "0001-01-01T00:00:00Z"}}}
+    await ns.client.patch(PDBS, zero, "llm", ns.name, subresource="status")
+    assert (await groups.stored()).status == before.status
     # After a write to the annotation itself Intact counts again, and denies until then.
     await groups.annotate(**{"intact.dev/ledger": None})
     found = await groups.counted(

@@ -2,8 +2,11 @@
 
 import asyncio
 import functools
+import os
+import signal
 from contextlib import suppress
 
+from devcluster.components import CONTROLLER_MANAGER
 from intact.kube.client import PatchType
 from intact.kube.errors import AlreadyExists
 from intact.kube.resources import PUBS, untyped
@@ -15,6 +18,7 @@ from tests.cluster.pub.test_counting import (
     targeting,
     workload,
 )
+from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
     TERMINATION_DELAY,
     UNREADY,
@@ -144,7 +148,9 @@ async def test_a_total_that_no_scale_states_does_not_shrink_with_what_was_admitt
     for name, total in (("plan", 4), ("bare", 4)):
         await ns.counted(name, total_replicas=total, unavailable_allowed=0)
     assert (await ns.delete("plan-1")).code == 429
-    assert (await ns.delete("bare-2")).code == 429
+    denied = await ns.delete("bare-2")
+    assert denied.code == 429
+    assert "It waits for successors of pods that are gone; without any, it" in denied.message
     # A successor frees the place.
     await ns.pods("plan-new", labels={"app": "plan"}, **owned)
     await ns.counted("plan", total_replicas=4, unavailable_allowed=1)
@@ -157,6 +163,37 @@ async def test_a_total_that_no_scale_states_does_not_shrink_with_what_was_admitt
         "the pods of the Job to go",
         lambda left: not any(one.startswith("batch-") for one in left),
     )
+
+
+async def test_pods_that_their_owner_leaves_behind_are_held(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
+) -> None:
+    """`kubectl delete --cascade=orphan`, as for a field of a StatefulSet that cannot change."""
+    body = stateful(workload("llm", 4))
+    await ns.create(STATEFUL_SETS, body)
+    names = await ns.running(4)
+    await ns.budget(selecting("llm", maxUnavailable=1), total_replicas=4, unavailable_allowed=1)
+    garbage_collector = intact_cluster.cluster.pid(CONTROLLER_MANAGER)
+    os.kill(garbage_collector, signal.SIGSTOP)
+    try:
+        path, orphan = STATEFUL_SETS.path(ns.name, "llm"), {"propagationPolicy": "Orphan"}
+        assert (await ns.ask("DELETE", path, orphan)).code == 200
+        # A change that is counted after the deletion.
+        await annotate(ns, **{POLICY: "IfHealthyBudget"})
+        await eventually(ns.status, lambda status: bool(status.ledger.rules), "the recount")
+        await eventually(lambda: ns.delete(names[0]), lambda found: found.code == 200, "one to go")
+        answers = [await ns.delete(name) for name in names[1:]]
+        assert [answer.code for answer in answers] == [429, 429, 429]
+    finally:
+        os.kill(garbage_collector, signal.SIGCONT)
+    await ns.until(
+        "the pods to be left behind",
+        lambda pods: (
+            names[0] not in pods
+            and not any(one["metadata"].get("ownerReferences") for one in pods.values())
+        ),
+    )
+    await eventually(ns.status, lambda status: "" in status.ledger.kept, "them to be counted so")
 
 
 async def test_pods_of_owners_without_a_namespace_are_not_stuck(

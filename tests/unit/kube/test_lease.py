@@ -466,6 +466,23 @@ class TestDeletedLease:
 
         play(test)
 
+    def test_a_claim_for_longer_than_any_candidate_makes_ends(self) -> None:
+        async def test(scene: Scene) -> None:
+            scene.start(2)
+            await scene.leader()
+            most = 2**31 - 1
+            forged: Json = {"leaseDurationSeconds": most, "leaseTransitions": most}
+            forged["holderIdentity"] = "someone"
+            await scene.client.patch(LEASES, {"spec": forged}, NAME, NS)
+            edited = now()
+            await asyncio.sleep(DURATION)
+            assert scene.leaders() == []
+            await scene.leader(within=70)
+            assert now() - edited <= 4 * DURATION + 3
+            assert scene.stored()["leaseTransitions"] == most
+
+        play(test)
+
     @pytest.mark.parametrize("seed", range(15))
     def test_there_is_one_leader_again_and_never_two(self, seed: int) -> None:
         async def test(scene: Scene) -> None:

@@ -33,3 +33,10 @@ def test_no_selector_is_not_an_empty_selector() -> None:
         body = b'{"metadata": {"name": "b"}, "spec": %s}' % spec
         budget = msgspec.json.decode(body, type=PodDisruptionBudget)
         assert (budget.spec.selector is not None) == has_selector
+
+
+def test_a_zero_time_is_read_as_one_that_is_long_past() -> None:
+    """The API server takes `0001-01-01T00:00:00Z` and shows it as null."""
+    body = b'{"metadata": {"name": "b"}, "status": {"disruptedPods": {"p": null, "q": "t"}}}'
+    budget = msgspec.json.decode(body, type=PodDisruptionBudget)
+    assert budget.status.disrupted_pods == {"p": "0001-01-01T00:00:00Z", "q": "t"}

@@ -72,6 +72,7 @@ class _Member(NamedTuple):
     reference: Reference | None
     healthy: bool
     state: _State
+    controlled: bool
 
 
 @dataclass(slots=True)
@@ -125,7 +126,11 @@ class GroupCounts:
             changed = self.evicted.get(meta.name) != seen
             self.evicted[meta.name] = seen
         member = _Member(
-            meta.name, reference_of(pod, self.settings), is_healthy(pod), _state_of(pod)
+            meta.name,
+            reference_of(pod, self.settings),
+            is_healthy(pod),
+            _state_of(pod),
+            controller_of(pod) is not None,
         )
         known = self._members.get(meta.uid)
         if known == member:
@@ -261,7 +266,9 @@ class GroupCounts:
             finished = self._is_finished(group)
             self._take_out(name, group)
         controller = controller_of(pod) if pod is not None else None
-        if controller is not None and controller not in group.controllers:
+        if not member.controlled:
+            group.controllers = ()  # that of other pods, or an earlier one, may end without it
+        elif controller is not None and controller not in group.controllers:
             group.controllers = (*group.controllers, controller)[-_CONTROLLERS:]
         group.pods += sign
         group.healthy += sign * member.healthy

@@ -23,7 +23,7 @@ from intact.budget.label_groups import group_of, is_batch_key, stated_need
 from intact.budget.pdb.group_settings import GroupSettings
 from intact.model.amounts import parse_count
 from intact.model.pod import Pod
-from intact.model.pod_state import is_terminating
+from intact.model.pod_state import is_ending, is_terminating
 from intact.model.scheduling import (
     ControllerReference,
     GangWorkload,
@@ -208,4 +208,4 @@ def expected_of(family: Family, definitions: Definitions) -> int | None:
             owner = definitions.leader_worker_set(family.name) if family.name else None
             if owner is None:
                 return None
-            return 0 if is_terminating(owner) else owner.spec.replicas
+            return 0 if is_ending(owner) else owner.spec.replicas

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from intact.budget.label_groups import is_batch_key
+from intact.budget.pub.kept_pods import next_forgotten
 from intact.budget.pub.node_deadline import NodeDeadline
 from intact.budget.pub.settings import UNHEALTHY_POLICY, UnhealthyPolicy
 from intact.budget.pub.subject import Subject
@@ -103,6 +104,11 @@ def _waits_for(status: PubStatus) -> str:
     if ledger.pods:
         names = sorted(record.name for record in ledger.pods.values())
         return f"It waits for {_counted('pod', names)} to be replaced and ready."
+    if moment := next_forgotten(ledger.kept.values()):
+        return (
+            "It waits for successors of pods that are gone; without any, it expects fewer pods "
+            f"from {timestamp_after(moment)} on."
+        )
     return "It waits for pods to become ready."
 
 

@@ -7,6 +7,7 @@ each owner had.
 | what happens | the number that is expected |
 |---|---|
 | the owner is met for the first time | the pods that are there, also those on their way out |
+| pods have lost their owner | the same, and those that the budget let go just before |
 | a pod comes | as before, if it succeeds one that goes or is gone; else one more |
 | a pod is on its way out | as before |
 | a pod is gone, or has finished | as before, until it has been gone for `GONE_FOR`; then one less |
@@ -39,6 +40,13 @@ def keep(before: KeptPods | None, present: int, ending: int, now: datetime) -> K
     return KeptPods(pods=expected - forgotten, gone=waited_for)
 
 
+def with_gone(kept: KeptPods, number: int, now: datetime) -> KeptPods:
+    """So many more, which have just gone."""
+    if number <= 0:
+        return kept
+    return KeptPods(pods=kept.pods + number, gone={**kept.gone, timestamp_after(now): number})
+
+
 def _gone(before: dict[str, int], missing: int, now: datetime) -> dict[str, int]:
     """The pods that are missing, by since when. A successor takes the place of the one that has
     been gone longest; whatever else is missing has just gone."""
@@ -68,4 +76,4 @@ def _until(at: str) -> datetime:
 
 def next_forgotten(kept: Iterable[KeptPods]) -> datetime | None:
     """When the next pod that is gone is no longer expected."""
-    return min((_until(at) for one in kept for at in one.gone), default=None)
+    return min((_until(at) for one in kept for at in one.gone if _is_time(at)), default=None)

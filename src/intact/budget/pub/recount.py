@@ -16,7 +16,7 @@ import msgspec
 
 from intact.budget.pub import in_place as changes
 from intact.budget.pub.counts import Counts
-from intact.budget.pub.kept_pods import keep
+from intact.budget.pub.kept_pods import keep, with_gone
 from intact.budget.pub.ledger import Operation, expires_at, is_expired, with_shown_pods
 from intact.budget.pub.settings import read_settings, rules_of
 from intact.budget.pub.unreadable import problem_of
@@ -34,6 +34,8 @@ from intact.model.pub import (
 )
 from intact.model.times import parse_time
 from intact.model.versions import is_at_least, is_before
+
+_NO_OWNER = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def recount(
 ) -> Recount:
     """`counts` have these records as their ledger, of which those of the `untouched` pods came to
     nothing so far; `stayed` have had their turn."""
-    kept = _kept(budget, counts, expectation, now)
+    kept = _kept(budget, counts, expectation, _let_go(budget, records, stayed or {}), now)
     expectation = replace(
         expectation,
         pods=expectation.pods
@@ -219,8 +221,24 @@ def recount(
     return Recount(with_shown_pods(status.with_ledger(ledger)), not expectation.missing)
 
 
+def _let_go(
+    budget: PodUnavailableBudget,
+    records: Mapping[str, LedgerRecord],
+    stayed: Mapping[str, LedgerStay],
+) -> int:
+    """How many pods the budget has let go that have gone since the last recount."""
+    return sum(
+        record.operation != Operation.UPDATE and uid not in records and uid not in stayed
+        for uid, record in budget.status.ledger.pods.items()
+    )
+
+
 def _kept(
-    budget: PodUnavailableBudget, counts: Counts, expectation: Expectation, now: datetime
+    budget: PodUnavailableBudget,
+    counts: Counts,
+    expectation: Expectation,
+    let_go: int,
+    now: datetime,
 ) -> dict[str, KeptPods]:
     before, pods = budget.status.ledger.kept, counts.pods_by_owner()
     kept = {}
@@ -230,6 +248,14 @@ def _kept(
     for uid in (*expectation.silent, *unsure):
         present = counts.owners.get(uid, 0)
         kept[uid] = keep(before.get(uid), present, pods.get(uid, 0) - present, now)
+    if _NO_OWNER in kept and _NO_OWNER not in before and _is_known(budget):
+        # Mostly pods that their owner has left behind: those that went meanwhile were among them.
+        missing = let_go
+        if not is_reached:  # the total is in pods
+            others = expectation.pods + sum(one.pods for uid, one in kept.items() if uid)
+            missing = budget.status.total_replicas - others - kept[_NO_OWNER].pods
+            missing = min(missing, let_go) if others else missing
+        kept[_NO_OWNER] = with_gone(kept[_NO_OWNER], missing, now)
     return {uid: one for uid, one in kept.items() if one.pods}
 
 

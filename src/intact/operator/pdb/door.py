@@ -14,6 +14,7 @@ from collections.abc import Callable
 import msgspec
 
 from intact.budget.enforcement import Enforcement, enforcement_of
+from intact.budget.native_eviction import counts_for
 from intact.budget.pdb.group_counts import GroupCounts
 from intact.budget.pdb.group_decision import Verdict
 from intact.budget.pdb.group_recount import is_enforced
@@ -30,7 +31,6 @@ from intact.model.admission import (
 )
 from intact.model.pdb import PodDisruptionBudget
 from intact.model.pod import Pod
-from intact.model.pod_state import is_gone
 from intact.operator.pdb.index import PdbIndex, selector_of
 from intact.operator.pdb.status_gate import PdbStatusGate
 from intact.operator.pdb.turns import Turns
@@ -71,7 +71,7 @@ class Door:
 
     async def _judge(self, request: AdmissionRequest) -> AdmissionResponse:
         pod = self._pods.get(request.namespace, request.name)
-        if pod is None or is_gone(pod) or pod.status.phase == "Pending":
+        if pod is None or not counts_for(pod):
             return ALLOWED  # the API server asks no budget about it
         key = self._budget_of(pod)
         if key is None or await self._gate.leaves_alone(self._index.entries[key].budget):
@@ -85,6 +85,14 @@ class Door:
             if _is_denied(found):
                 self._turns.end(key, request.name)
         return self._answer(request, pod, found, dry_run=dry_run)
+
+    async def refusal(self, pod: Pod) -> tuple[PodDisruptionBudget, str] | None:
+        """Which budget would refuse an eviction of the pod now, and why; None if none would."""
+        key = self._budget_of(pod) if counts_for(pod) else None
+        if key is None or await self._gate.leaves_alone(self._index.entries[key].budget):
+            return None
+        found = await self._foresee(key, pod)
+        return (found[0], found[1].message) if found is not None and _is_denied(found) else None
 
     def _budget_of(self, pod: Pod) -> Key | None:
         """The budget that counts groups and covers the pod. None as well if another budget covers

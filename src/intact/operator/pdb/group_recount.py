@@ -29,7 +29,7 @@ from intact.model.group_ledger import GroupLedger, GroupRecord
 from intact.model.meta import Condition, OwnerReference, api_group
 from intact.model.pdb import PdbStatus, PodDisruptionBudget
 from intact.model.pod import Pod
-from intact.model.pod_state import is_terminating
+from intact.model.pod_state import is_ending
 from intact.model.times import parse_time, past_time
 from intact.model.versions import Present
 from intact.operator.pdb.events import DisruptionEvents
@@ -188,7 +188,7 @@ class GroupRecount:
             kind = (api_group(controller.api_version), controller.kind)
             return kind not in self._workloads.reflectors
         workload = found[1]
-        return not is_terminating(workload) and workload.spec.replicas != 0
+        return not is_ending(workload) and workload.spec.replicas != 0
 
     def _tell(self, budget: PodDisruptionBudget, status: PdbStatus, now: datetime) -> None:
         """Record an event for what is wrong with the budget."""

@@ -8,7 +8,7 @@ from intact.budget.pdb.expected_groups import depends_on
 from intact.budget.pdb.group_sources import LEADER, LWS_NAME, LWS_WORKER_INDEX, Source
 from intact.kube.store import Store
 from intact.model.pod import Pod
-from intact.model.pod_state import is_terminating
+from intact.model.pod_state import is_ending, is_terminating
 from intact.model.scheduling import LeaderWorkerSet, PodGroup
 from intact.operator.pdb.group_sources import Defining, GroupSources
 from intact.operator.pdb.index import PdbIndex
@@ -62,4 +62,8 @@ class Redefinitions:
 def _defines_the_same(old: Defining | None, new: Defining | None) -> bool:
     if old is None or new is None:
         return False
-    return old.spec == new.spec and is_terminating(old) == is_terminating(new)
+    return old.spec == new.spec and _end_of(old) == _end_of(new)
+
+
+def _end_of(found: Defining) -> tuple[bool, bool]:
+    return is_terminating(found), is_ending(found)

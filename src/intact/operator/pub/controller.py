@@ -25,7 +25,7 @@ from intact.operator.pub.expected import ExpectedUnits
 from intact.operator.pub.gate import Gate, Observe, ignore
 from intact.operator.pub.gated_namespaces import GatedNamespaces
 from intact.operator.pub.index import PubIndex, ignore_dirty
-from intact.operator.pub.native_budgets import NativeBudgets
+from intact.operator.pub.native_budgets import AskDoor, NativeBudgets, no_door
 from intact.operator.pub.node_deadlines import NodeDeadlines
 from intact.operator.pub.pin import Pin
 from intact.operator.pub.recount import Recounter
@@ -50,6 +50,7 @@ class PubController:
         selected: LabelSelector = EVERYWHERE,
         rng: random.Random | None = None,
         watches: Watches | None = None,
+        ask_door: AskDoor = no_door,
     ) -> None:
         """The caller runs the watches that it gives. Pods are held in `selected` namespaces."""
         self._rng = rng or random.Random()
@@ -71,7 +72,7 @@ class PubController:
         self.gate = Gate(
             client,
             self.confirmation,
-            NativeBudgets(self._watches.pdbs.store),
+            NativeBudgets(self._watches.pdbs.store, ask_door),
             self.index,
             self.workloads,
             self.namespaces.store,

@@ -6,7 +6,7 @@ from intact.budget.pub.recount import Expectation
 from intact.kube.client import Client
 from intact.kube.errors import Forbidden, KubeError, NotFound
 from intact.model.meta import api_group
-from intact.model.pod_state import is_terminating
+from intact.model.pod_state import is_ending
 from intact.model.workload import Workload, pods_per_group, stated_pods, wanted_ordinals
 from intact.operator.pub.index import PubEntry, PubIndex
 from intact.operator.watch.kinds import GroupKind, scales_in_groups
@@ -107,7 +107,7 @@ class ExpectedUnits:
         return await self._look_up(entry, uid)
 
     async def _answer_of(self, kind: GroupKind, workload: Workload) -> _Answer:
-        if is_terminating(workload):
+        if is_ending(workload):
             return _Answer(wanted=0)
         if not self._workloads.has_scale(kind):
             return _Answer(wanted=stated_pods(workload))

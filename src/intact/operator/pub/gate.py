@@ -204,10 +204,11 @@ class Gate:
                 return denial
         # The API server asks PodDisruptionBudgets last. What they refuse costs no unit.
         evicts = asked.operation is Operation.EVICT and bool(spending)
-        if evicts and (refusal := self._native_budgets.refusal(asked.pod)):
+        if evicts and (refusal := await self._native_budgets.refusal(asked.pod)):
             native = reference_to(PDBS, refusal.budget.metadata)
             said.findings.append(Finding(native, Decided.DENIED, NATIVE_REFUSAL))
-            self._tell(asked, native, NATIVE_REFUSAL, refusal.message, None)
+            if not refusal.is_told:
+                self._tell(asked, native, NATIVE_REFUSAL, refusal.message, None)
             return denied(refusal.message)
         if not asked.dry_run and (denial := await self._spend(asked, spending, said)):
             return denial

@@ -19,7 +19,14 @@ from intact.budget.selectors import Selector, check_selector
 from intact.kube.store import Key, Store, key_of
 from intact.model.meta import LabelSelector, OwnerReference, api_group
 from intact.model.pod import Pod
-from intact.model.pod_state import Owned, controller_of, is_finished, is_gone, is_terminating
+from intact.model.pod_state import (
+    Owned,
+    controller_of,
+    is_ending,
+    is_finished,
+    is_gone,
+    is_terminating,
+)
 from intact.model.pub import PodUnavailableBudget, PubSpec, TargetReference
 from intact.model.workload import Workload, stated_pods, wanted_ordinals
 from intact.operator.pub.write_turns import Turn
@@ -428,7 +435,8 @@ def _same_rules(old: PodUnavailableBudget, new: PodUnavailableBudget) -> bool:
 
 
 def _same_workload(old: Workload, new: Workload) -> bool:
-    return (old.spec, stated_pods(old)) == (new.spec, stated_pods(new)) and (
+    said = (old.spec, stated_pods(old), is_ending(old))
+    return said == (new.spec, stated_pods(new), is_ending(new)) and (
         (old.metadata.deletion_timestamp, _owners(old), old.metadata.generation)
         == (new.metadata.deletion_timestamp, _owners(new), new.metadata.generation)
     )
@@ -452,7 +460,7 @@ def _is_below(found: Owned, target: Target) -> bool:
 def _wants_none(workload: Workload | None) -> bool:
     if workload is None:
         return True
-    return is_terminating(workload) or workload.spec.replicas == 0
+    return is_ending(workload) or workload.spec.replicas == 0
 
 
 def _targets(entry: PubEntry, kind: GroupKind) -> bool:

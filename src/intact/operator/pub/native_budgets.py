@@ -5,9 +5,13 @@ moment; if it shows more, the API server refuses, and the record ends after its 
 that this process has let through count against a budget until the budget shows them, or for a few
 seconds. Otherwise a drain would spend a unit on each of its pods, and the budget would refuse most
 of them.
+
+What a budget in groups allows depends on the pod, and its numbers do not say it: where this process
+answers for such budgets, its door is asked.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from intact.budget.native_eviction import counts_for, is_free, refusal
@@ -24,20 +28,33 @@ _UNDER_WAY = 5.0
 class Refusal(NamedTuple):
     budget: PodDisruptionBudget
     message: str
+    is_told: bool = False
+    """The door, which the API server asks as well, records it."""
+
+
+AskDoor = Callable[[Pod], Awaitable[tuple[PodDisruptionBudget, str] | None]]
+"""What the door would say to an eviction of the pod; None if it would let it through."""
+
+
+async def no_door(_pod: Pod) -> None:
+    """There is none in this process."""
 
 
 class NativeBudgets:
-    def __init__(self, budgets: Store[PodDisruptionBudget]) -> None:
+    def __init__(self, budgets: Store[PodDisruptionBudget], ask_door: AskDoor = no_door) -> None:
         self._budgets = budgets
+        self._ask_door = ask_door
         self._selectors: dict[str, SelectorIndex[Key]] = {}
         self._under_way: dict[Key, dict[str, float]] = {}
         """For each budget the pods that were let through, by name, and until when they count."""
         budgets.subscribe(self._changed)
 
-    def refusal(self, pod: Pod) -> Refusal | None:
+    async def refusal(self, pod: Pod) -> Refusal | None:
         """Why the API server would refuse an eviction of this pod; None if it would not. If
         several budgets cover the pod, the first of them stands for all."""
         budgets = sorted(self._covering(pod), key=lambda budget: budget.metadata.name)
+        if budgets and (found := await self._ask_door(pod)):
+            return Refusal(*found, is_told=True)
         under_way = 0
         if len(budgets) == 1:
             under_way = len(self._fresh(key_of(budgets[0])).keys() - {pod.metadata.name})

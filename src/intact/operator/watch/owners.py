@@ -15,7 +15,7 @@ from intact.kube.resources import PODS
 from intact.kube.store import Store
 from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
-from intact.model.pod_state import controller_among, controller_of, is_terminating
+from intact.model.pod_state import controller_among, controller_of, is_ending
 from intact.model.workload import Workload, ordinal_of, wanted_ordinals
 from intact.operator.watch.kinds import BUILT_IN, POD, UNSCALED, FollowedKinds, GroupKind
 from intact.operator.watch.scales import Scales
@@ -187,7 +187,7 @@ class Workloads(FollowedKinds):
 
     async def replicas(self, kind: GroupKind, workload: Workload) -> int:
         """How many pods (of a LeaderWorkerSet: groups) it wants. Raises `KubeError`."""
-        if is_terminating(workload):
+        if is_ending(workload):
             return 0
         return await self.scale(kind, workload)
 

@@ -102,6 +102,18 @@ def test_a_group_whose_last_pod_has_gone_is_remembered_until_it_is_forgotten() -
     assert counts.vanished == {}
 
 
+def test_a_group_that_its_controller_has_left_behind_does_not_end_with_it() -> None:
+    counts = GroupCounts(GroupSettings(), groups_of(1, "red"))
+    counts.put(a_pod("p", "red", owner="set"))
+    counts.put(a_pod("q", "red", owner="set"))
+    for name in ("p", "q"):
+        counts.put(a_pod(name, "red"))
+    counts.remove("uid-p")
+    counts.remove("uid-q")
+    [(_, controllers)] = counts.vanished.values()
+    assert controllers == ()
+
+
 def test_evicted_pods_are_remembered_until_they_are_forgotten() -> None:
     counts = GroupCounts(GroupSettings(), groups_of(1, "red"))
     counts.put(a_pod("p", "red", evicted=EARLY))

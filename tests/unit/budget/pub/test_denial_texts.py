@@ -4,11 +4,9 @@ import msgspec
 import pytest
 
 from intact.budget.pub.subject import Subject
-from intact.model.pub import (
-    PodGroupPolicy,
-    PodUnavailableBudget,
-)
-from tests.unit.budget.pub.decisions import ask, budget, pod, record
+from intact.model.pub import KeptPods, PodGroupPolicy, PodUnavailableBudget
+from intact.model.times import timestamp
+from tests.unit.budget.pub.decisions import NOW, ask, budget, pod, record
 
 MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, str]] = {
     "pods, nothing under way": (
@@ -33,6 +31,15 @@ MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, str]] = {
         (
             "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
             "It waits for pods p1, p2 to be replaced and ready."
+        ),
+    ),
+    "pods, some gone without a successor": (
+        pod(),
+        budget(allowed=0, kept={"": KeptPods(pods=10, gone={timestamp(NOW): 1, "soon": 1})}),
+        (
+            "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
+            "It waits for successors of pods that are gone; without any, it expects fewer pods "
+            "from 2026-01-01T12:02:00Z on."
         ),
     ),
     "groups": (

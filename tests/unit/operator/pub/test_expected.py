@@ -355,6 +355,52 @@ async def test_a_deployment_that_is_deleted_releases_the_pods_of_its_replica_set
         assert [await scene.delete(f"rs-{number}") for number in range(3)] == [200] * 3
 
 
+@pytest.mark.parametrize("by_name", [False, True], ids=["selected", "named"])
+@simulated
+async def test_a_workload_that_leaves_its_pods_behind_does_not_release_them(by_name: bool) -> None:
+    """`--cascade=orphan`: the garbage collector has not cut them off yet."""
+    async with running() as scene:
+        top = await scene.workload(STATEFUL_SET, "top", 4, pods=4, labels=A)
+        await scene.budget(target=top if by_name else None, maxUnavailable=1)
+        await scene.settle()
+        patch = {"metadata": {"finalizers": ["orphan", "example.com/wait"]}}
+        await scene.client.patch(STATEFUL_SET, patch, "top", NS)
+        await scene.client.delete(STATEFUL_SET, "top", NS)
+        await scene.settle()
+        assert scene.numbers() == (1, 4, 3, 4)
+        assert [await scene.delete(f"top-{number}") for number in range(4)] == [200, 429, 429, 429]
+        # Without this finalizer it waits for something else, and no pod is made again.
+        patch = {"metadata": {"finalizers": ["example.com/wait"]}}
+        await scene.client.patch(STATEFUL_SET, patch, "top", NS)
+        await scene.settle()
+        assert await scene.delete("top-1") == 200
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["after", "before"])
+@simulated
+async def test_pods_that_their_owner_leaves_behind_are_as_many_as_they_were(early: bool) -> None:
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "top", 4, pods=4, labels=A)
+        await scene.budget(maxUnavailable=1)
+        await scene.settle()
+        if early:
+            assert await scene.delete("top-0") == 200
+            await scene.finish("top-0")
+            await scene.settle()
+        for number in range(early, 4):
+            cut_off = {"metadata": {"ownerReferences": None}}
+            await scene.client.patch(PODS, cut_off, f"top-{number}", NS)
+        await scene.client.delete(STATEFUL_SET, "top", NS)
+        if not early:  # before Intact has counted that nobody owns them
+            assert await scene.delete("top-0") == 200
+            await scene.finish("top-0")
+        await scene.settle()
+        assert scene.numbers() == (0, 3, 3, 4)
+        assert await scene.delete("top-1") == 429
+        await scene.settle(GONE_FOR.total_seconds())
+        assert scene.numbers() == (1, 3, 2, 3)
+
+
 @pytest.mark.parametrize("resource", [STATEFUL_SET, SHARD], ids=lambda found: found.kind)
 @simulated
 async def test_released_pods_are_no_stock_for_others(resource: Anything) -> None:

@@ -1,6 +1,7 @@
 """The page: views rendered here, and a stream that says when to look again."""
 
 import asyncio
+import logging
 import secrets
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -12,6 +13,7 @@ from urllib.parse import urlencode
 
 import click
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from intact.cli.dashboard.guard import HEADERS, guarded
@@ -34,6 +36,8 @@ ALIVE = 15.0
 """Seconds after which a silent stream says that it lives."""
 AGAIN = 2.0
 """Seconds after which a source that failed is asked again."""
+_LOG = logging.getLogger("aiohttp.server.page")
+_LOG.addFilter(lambda record: not (record.exc_info and _is_malformed(record.exc_info[1])))
 STATIC = Path(__file__).parent / "static"
 KINDS = {"page.css": "text/css", "page.js": "text/javascript"}
 
@@ -71,7 +75,9 @@ class Dashboard:
             self.port = listener.getsockname()[1]
             async with self._source.running():
                 self._following = asyncio.create_task(self._follow())
-                runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
+                runner = web.AppRunner(
+                    self._application(), access_log=None, logger=_LOG, shutdown_timeout=1.0
+                )
                 try:
                     await self._first(self._following)
                     await runner.setup()
@@ -131,6 +137,7 @@ class Dashboard:
     def _application(self) -> web.Application:
         application = web.Application(middlewares=[guarded(self.token)])
         add = application.router.add_get
+        add("/{token}", self._home)
         add("/{token}/", self._cluster)
         add("/{token}/budgets/{short}/{namespace}/{name}", self._budget)
         add("/{token}/rollouts", self._rollouts)
@@ -169,6 +176,9 @@ class Dashboard:
         }
         text = self._templates.get_template(f"{view}.html").render(shown)
         return web.Response(text=text, content_type="text/html", headers=HEADERS)
+
+    async def _home(self, _request: web.Request) -> web.Response:
+        raise web.HTTPFound(f"/{self.token}/")
 
     async def _cluster(self, request: web.Request) -> web.Response:
         wanted = Filter(**{name: request.query.get(name, "") for name in Filter.__slots__})
@@ -242,6 +252,11 @@ class Dashboard:
             except ConnectionError:
                 return answer
             await asyncio.sleep(PAUSE)
+
+
+def _is_malformed(error: BaseException | None) -> bool:
+    """What is no HTTP is answered, and is not for the terminal of the reader."""
+    return isinstance(error, HttpProcessingError)
 
 
 def _listening(port: int) -> socket.socket:

@@ -68,6 +68,37 @@ async def test_a_wrong_token_and_writes_are_refused(tmp_path: Path) -> None:
             assert answer.status == 405
 
 
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        (b"OPTIONS * HTTP/1.1", b"403"),
+        (b"CONNECT 127.0.0.1:80 HTTP/1.1", b"403"),
+        (b"GET /\xff HTTP/1.1", b"400"),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000, b"400"),
+        (b"nonsense", b"400"),
+    ],
+)
+async def test_requests_of_no_browser_are_refused_without_a_word_on_the_terminal(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, line: bytes, status: bytes
+) -> None:
+    async with served(tmp_path) as (page, _cluster, _http):
+        reader, writer = await asyncio.open_connection("127.0.0.1", page.port)
+        host = f"Host: 127.0.0.1:{page.port}".encode()
+        writer.write(line + b"\r\n" + host + b"\r\nConnection: close\r\n\r\n")
+        assert status in (await reader.readline()).split()
+        writer.close()
+    assert [one.name for one in caplog.records if one.exc_info] == []
+
+
+async def test_the_address_without_its_last_slash_leads_to_the_page(tmp_path: Path) -> None:
+    async with (
+        served(tmp_path) as (page, _cluster, http),
+        http.get(page.address.removesuffix("/")) as answer,
+    ):
+        assert answer.status == 200
+        assert str(answer.url) == page.address
+
+
 async def test_the_stream_says_when_something_has_changed(tmp_path: Path) -> None:
     async with (
         served(tmp_path) as (page, cluster, http),

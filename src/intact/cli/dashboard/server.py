@@ -7,9 +7,10 @@ import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import click
 from aiohttp import web
@@ -63,6 +64,7 @@ class Dashboard:
             lstrip_blocks=True,
         )
         self._templates.filters["counted"] = counted
+        self._templates.filters["segment"] = partial(quote, safe="")
 
     @property
     def address(self) -> str:

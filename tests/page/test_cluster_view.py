@@ -4,8 +4,12 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
+from intact.cli.dashboard.server import Dashboard
+from intact.cli.dashboard.sources import LiveCluster
+from intact.kube.resources import NODES
 from tests.page.served import served
 from tests.support.browser import Browser, Visit
+from tests.support.pictures import pod
 
 COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDER_THAN_THE_SCREEN = "document.documentElement.scrollWidth > innerWidth"
@@ -77,6 +81,38 @@ async def test_no_view_scrolls_sideways(browser: Browser, tmp_path: Path) -> Non
                 is_dark = await visit.page.evaluate(paper) != "rgb(255, 255, 255)"
                 assert is_dark == (colours == "dark")
                 assert await visit.complaints() == []
+
+
+async def test_long_names_are_broken_and_nothing_scrolls_sideways(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """As long as Kubernetes lets them be, and a context as it is called on EKS."""
+    name, group, node = "p" * 253, "g" * 63, f"{'n' * 63}.{'m' * 63}"
+    async with served(tmp_path) as (_page, cluster):
+        await cluster.pods(pod(name, group=group, node=node, ready=False))
+        await cluster.client.create(NODES, {"metadata": {"name": node}})
+        title = "arn:aws:eks:eu-west-1:123456789012:cluster/production-inference"
+        page = Dashboard(LiveCluster(cluster.client, title))
+        views = (
+            "",
+            f"why/pod/llm/{name}",
+            f"why/group/llm/{group}",
+            f"why/node/{node}",
+            "budgets/pub/llm/llm",
+        )
+        async with page.serving():
+            for width in (390, 1280):
+                async with browser.opened(page.address, width) as visit:
+                    for view in views:
+                        answer = await visit.page.goto(page.address + view)
+                        assert answer is not None
+                        assert answer.status == 200, view
+                        assert not await visit.page.evaluate(WIDER_THAN_THE_SCREEN), (view, width)
+                    await visit.page.goto(page.address)
+                    row = visit.page.locator(f"tr.down[data-key='llm/{group}'] td")
+                    box = await row.first.bounding_box()
+                    assert box is not None
+                    assert box["width"] < width / 2
 
 
 async def test_marks_differ_by_shape_not_only_by_colour(browser: Browser, tmp_path: Path) -> None:

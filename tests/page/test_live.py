@@ -47,6 +47,18 @@ async def test_focus_and_what_is_typed_stay_while_the_page_changes(
         assert await visit.page.evaluate("document.activeElement === document.body")
 
 
+async def test_focus_stays_on_a_mark_whose_row_changes_its_place(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with served(tmp_path) as (page, cluster), browser.opened(page.address) as visit:
+        mark = "tr[data-key='llm/s0'] a.pod[aria-label='s0-1: ready']"
+        for ready, first in ((True, "llm/s0"), (False, "llm/s1"), (True, "llm/s0")):
+            await visit.page.locator(mark).focus()
+            await make_ready(cluster, "s1-1", ready=ready)
+            await visit.page.locator(f"tbody tr.title + tr[data-key='{first}']").wait_for()
+            assert await visit.page.locator(f"{mark}:focus").count() == 1, first
+
+
 async def test_what_comes_goes_again_and_leaves_nothing_behind(
     browser: Browser, tmp_path: Path
 ) -> None:

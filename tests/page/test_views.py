@@ -85,13 +85,26 @@ async def test_the_slider_of_a_film(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "drain.film"
     # A rehearsal has a loop of its own.
     await asyncio.to_thread(lambda: recorded(groups(), "node-0").write(path))
-    page = Dashboard(from_file(path))
+    source = from_file(path)
+    assert source.film is not None
+    page = Dashboard(source)
     async with page.serving(), browser.opened(f"{page.address}drains") as visit:
         assert "No node is cordoned" in await visit.page.locator("main").inner_text()
+        drain = visit.page.locator("section.drain[data-key='node-0']")
         await visit.page.locator("input[type=range]").focus()
+        for frame in (1, 2, 3):
+            await visit.page.keyboard.press("ArrowRight")
+            await visit.page.wait_for_url(f"**/drains?frame={frame}")
+            seconds = f"{source.film.seconds[frame]:.1f} s of"
+            await visit.page.locator("#film label").get_by_text(seconds).wait_for()
+        await drain.wait_for()
+        await visit.page.keyboard.press("Home")
+        await visit.page.get_by_text("No node is cordoned").wait_for()
         await visit.page.keyboard.press("End")
-        await visit.page.wait_for_url("**frame=*")
-        assert "node-0" in await visit.page.locator("main").inner_text()
+        await drain.wait_for()
+        await visit.page.reload()  # the moment is in the address
+        await drain.wait_for()
+        await visit.page.get_by_text("drained", exact=True).wait_for()
         await keep(visit, "film", tmp_path)
         await visit.page.get_by_role("link", name="Cluster", exact=True).click()
         await visit.page.wait_for_url("**frame=*")  # the moment stays from view to view

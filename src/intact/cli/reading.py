@@ -25,6 +25,7 @@ from intact.operator.webhook.registration import is_registered
 from intact.picture.objects import Objects, OwnerObject, owner_object
 
 DETAILED_PODS = Resource(DetailedPod, "", "v1", "pods", "Pod")
+REGISTRATION = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 _LEVELS = 4
 """Of owners above pods."""
 _PATIENCE = timedelta(seconds=60)
@@ -59,15 +60,20 @@ async def read_definitions(client: Client, found: Objects) -> Objects:
 
 async def complete(client: Client, namespace: str, found: Objects) -> Objects:
     """The same pods and budgets, with what defines their groups, stands above them and enforces
-    them as it is now."""
+    them as it is now. Raises `KubeError` if the server does not answer: what may not be read does
+    not come back by itself, but this does."""
     reading = Reading(client, namespace)
     intact = await reading.intact()
+    if reading.error is not None:
+        raise reading.error
     return await reading.completed(replace(found, intact=intact, unreadable={}))
 
 
 class Reading:
     def __init__(self, client: Client, namespace: str) -> None:
         self.unreadable: dict[str, str] = {}
+        self.error: KubeError | None = None
+        """Why the server did not even say whether Intact is registered."""
         self._client = client
         self._namespace = namespace
 
@@ -116,7 +122,8 @@ class Reading:
         try:
             return await is_registered(self._client)
         except KubeError as error:
-            self._not_read("validatingwebhookconfigurations.admissionregistration.k8s.io", error)
+            self._not_read(REGISTRATION, error)
+            self.error = None if isinstance(error, Forbidden) else error
             return None
 
     async def leading(self) -> bool | None:

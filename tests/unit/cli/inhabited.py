@@ -35,8 +35,12 @@ class Inhabited:
         self.kubeconfig = ""
         self.forbidden: set[str] = set()
         """Plurals that may not be read."""
+        self.broken = ""
+        """What the server answers to every new request, if anything."""
 
     def instead(self, request: Request) -> Response | None:
+        if self.broken:
+            return refusal(500, "InternalError", self.broken)
         if self.forbidden & set(request.path.split("/")):
             return refusal(403, "Forbidden", "no")
         return None

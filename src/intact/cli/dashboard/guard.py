@@ -7,7 +7,6 @@ machine is refused.
 
 import hmac
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -29,11 +28,11 @@ HEADERS = {
 def problem_of(headers: Mapping[str, str], token: str, expected: str) -> str:
     """Why a request is refused; empty if it is not."""
     host = headers.get("Host", "")
-    name, _colon, _port = host.rpartition(":")
-    if name not in NAMES:
+    name, _colon, port = host.rpartition(":")
+    if name not in NAMES or not port.isdecimal():
         return f"this page is not served for the host {host!r}"
     origin = headers.get("Origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and origin != f"http://{host}":
         return f"the origin {origin!r} is another page"
     if headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
         return "another page has asked for this one"
@@ -45,7 +44,7 @@ def problem_of(headers: Mapping[str, str], token: str, expected: str) -> str:
 def guarded(expected: str) -> Middleware:
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        token = request.path.split("/")[1]
+        token = request.path.partition("/")[2].partition("/")[0]  # `OPTIONS *` has none
         if problem := problem_of(request.headers, token, expected):
             return web.Response(status=403, text=f"{problem}\n", headers=HEADERS)
         if request.method not in ("GET", "HEAD"):

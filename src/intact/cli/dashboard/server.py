@@ -1,17 +1,20 @@
 """The page: views rendered here, and a stream that says when to look again."""
 
 import asyncio
+import logging
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
 
 import click
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from intact.cli.dashboard.guard import HEADERS, guarded
@@ -32,8 +35,9 @@ PAUSE = 0.25
 """Seconds between two updates of a page at least: four a second."""
 ALIVE = 15.0
 """Seconds after which a silent stream says that it lives."""
-AGAIN = 2.0
-"""Seconds after which a source that failed is asked again."""
+_LOG = logging.getLogger("aiohttp.server.page")
+_LOG.addFilter(lambda record: not (record.exc_info and _is_malformed(record.exc_info[1])))
+T = TypeVar("T")
 STATIC = Path(__file__).parent / "static"
 KINDS = {"page.css": "text/css", "page.js": "text/javascript"}
 
@@ -46,7 +50,6 @@ class Dashboard:
         self._screening = Screening(source.film) if source.film is not None else None
         self._history = History(most=None) if source.film is not None else History()
         self._moment: Moment | None = None
-        self._problem = ""
         self._number = 0
         self._news = asyncio.Condition()
         self._begun = asyncio.Event()
@@ -59,6 +62,7 @@ class Dashboard:
             lstrip_blocks=True,
         )
         self._templates.filters["counted"] = counted
+        self._templates.filters["segment"] = partial(quote, safe="")
 
     @property
     def address(self) -> str:
@@ -71,7 +75,9 @@ class Dashboard:
             self.port = listener.getsockname()[1]
             async with self._source.running():
                 self._following = asyncio.create_task(self._follow())
-                runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
+                runner = web.AppRunner(
+                    self._application(), access_log=None, logger=_LOG, shutdown_timeout=1.0
+                )
                 try:
                     await self._first(self._following)
                     await runner.setup()
@@ -97,33 +103,22 @@ class Dashboard:
             following.result()
 
     async def _follow(self) -> None:
-        """A source that fails is asked again: the page says so meanwhile."""
         if self._screening is not None:
             await self._tell(self._screening.at(0))
             await self._screening.record(self._history)
             await self._tell(self._screening.at(0))
             return
         clock = asyncio.get_running_loop().time
-        while True:
-            try:
-                async for moment in self._source.moments():
-                    begun = clock()
-                    self._history.add(moment)
-                    await self._tell(moment)
-                    # Drawing a large cluster takes a while: other work gets twice as long.
-                    await asyncio.sleep(max(PAUSE, 2 * (clock() - begun)))
-            except KubeError as error:
-                if self._moment is None:
-                    raise
-                await self._tell(self._moment, str(error))
-                await asyncio.sleep(AGAIN)
-            else:
-                return
+        async for moment in self._source.moments():
+            begun = clock()
+            self._history.add(moment)
+            await self._tell(moment)
+            # Drawing a large cluster takes a while: other work gets twice as long.
+            await asyncio.sleep(max(PAUSE, 2 * (clock() - begun)))
 
-    async def _tell(self, moment: Moment, problem: str = "") -> None:
+    async def _tell(self, moment: Moment) -> None:
         async with self._news:
             self._moment = moment
-            self._problem = problem
             self._number += 1
             self._news.notify_all()
         self._begun.set()
@@ -131,6 +126,7 @@ class Dashboard:
     def _application(self) -> web.Application:
         application = web.Application(middlewares=[guarded(self.token)])
         add = application.router.add_get
+        add("/{token}", self._home)
         add("/{token}/", self._cluster)
         add("/{token}/budgets/{short}/{namespace}/{name}", self._budget)
         add("/{token}/rollouts", self._rollouts)
@@ -159,7 +155,7 @@ class Dashboard:
             "base": f"/{self.token}",
             "title": self._source.title,
             "caption": self._source.caption,
-            "problem": self._problem,
+            "problem": self._source.problem,
             "path": request.path,
             "number": self._number,
             "asked": request.query,
@@ -169,6 +165,9 @@ class Dashboard:
         }
         text = self._templates.get_template(f"{view}.html").render(shown)
         return web.Response(text=text, content_type="text/html", headers=HEADERS)
+
+    async def _home(self, _request: web.Request) -> web.Response:
+        raise web.HTTPFound(f"/{self.token}/")
 
     async def _cluster(self, request: web.Request) -> web.Response:
         wanted = Filter(**{name: request.query.get(name, "") for name in Filter.__slots__})
@@ -182,11 +181,11 @@ class Dashboard:
         info = request.match_info
         with _not_found():
             found = named(moment.picture.budgets, info["short"], info["namespace"], info["name"])
-        refused = await self._source.refused(found, moment.now)
+        refused, unread = await _read(self._source.refused(found, moment.now))
         page = _number(request, "page", 1)
         points = self._history.of_budget(found)
         values = budget(moment, found, points, refused, page=page, **times)
-        return self._render(request, "budget", values)
+        return self._render(request, "budget", {**values, "unread": unread})
 
     async def _rollouts(self, request: web.Request) -> web.Response:
         return self._render(request, "rollouts", rollouts(self._at(request)[0]))
@@ -195,9 +194,9 @@ class Dashboard:
         moment, times = self._at(request)
         with _not_found():
             group = group_named(moment, request.match_info["namespace"], request.match_info["name"])
-        revisions = await self._source.revisions(group)
+        revisions, unread = await _read(self._source.revisions(group))
         values = rollout(moment, group, self._history, revisions, **times)
-        return self._render(request, "rollout", values)
+        return self._render(request, "rollout", {**values, "unread": unread})
 
     async def _drains(self, request: web.Request) -> web.Response:
         moment, _times = self._at(request)
@@ -242,6 +241,19 @@ class Dashboard:
             except ConnectionError:
                 return answer
             await asyncio.sleep(PAUSE)
+
+
+async def _read(reading: Awaitable[Sequence[T]]) -> tuple[Sequence[T], str]:
+    """What one view shows beside the rest, or why it could not be read."""
+    try:
+        return await reading, ""
+    except KubeError as error:
+        return (), str(error)
+
+
+def _is_malformed(error: BaseException | None) -> bool:
+    """What is no HTTP is answered, and is not for the terminal of the reader."""
+    return isinstance(error, HttpProcessingError)
 
 
 def _listening(port: int) -> socket.socket:

@@ -1,23 +1,23 @@
 """Where the page's moments come from: a cluster, a snapshot, or the film of a rehearsal."""
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
 import click
 import msgspec
 
+from intact.cli.dashboard.lately import Lately
 from intact.cli.dashboard.moment import Moment
 from intact.cli.get.live import Live
 from intact.cli.rbg.history import entries
 from intact.cli.rbg.revisions import revisions_of
 from intact.cli.why.events import Refused, refused_by
 from intact.kube.client import Client
-from intact.kube.errors import KubeError
 from intact.model.pod_state import controller_uid
 from intact.model.rbg import RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
@@ -47,11 +47,15 @@ class Source(Protocol):
     def moments(self) -> AsyncIterator[Moment]:
         """Now, and after each change."""
 
+    @property
+    def problem(self) -> str:
+        """Why what it shows may be old; empty while all is well."""
+
     async def refused(self, budget: BudgetPicture, now: datetime) -> Sequence[Refused]:
-        """Up to then, the latest first."""
+        """Up to then, the latest first. Raises `KubeError`."""
 
     async def revisions(self, group: RoleBasedGroup) -> Sequence[Json]:
-        """As `intact rbg history` has them, oldest first."""
+        """As `intact rbg history` has them, oldest first. Raises `KubeError`."""
 
 
 class LiveCluster:
@@ -65,8 +69,11 @@ class LiveCluster:
         self.title = title
         self._client = client
         self._live = Live(client, namespace, whole=True)
-        self._refused: dict[str, tuple[float, Sequence[Refused]]] = {}
-        self._revisions: dict[str, tuple[tuple[str, str], Sequence[Json]]] = {}
+        self._lately = Lately()
+
+    @property
+    def problem(self) -> str:
+        return self._live.problem
 
     def running(self) -> AbstractAsyncContextManager[None]:
         return self._live.running()
@@ -81,36 +88,27 @@ class LiveCluster:
                 yield before
 
     async def refused(self, budget: BudgetPicture, _now: datetime) -> Sequence[Refused]:
-        """Nothing for users who may not read events: the rest of the view stands without them."""
-        uid, time = budget.budget.metadata.uid, asyncio.get_running_loop().time()
-        at, found = self._refused.get(uid, (0.0, ()))
-        if time >= at + EVENTS_LAST or uid not in self._refused:
-            try:
-                found = await refused_by(self._client, budget)
-            except KubeError:
-                found = ()
-            self._refused = {uid: (time, found)}  # of the budget that is looked at
-        return found
+        async def read() -> Sequence[Refused]:
+            return await refused_by(self._client, budget)
+
+        return await self._lately.read(("events", budget.budget.metadata.uid), EVENTS_LAST, read)
 
     async def revisions(self, group: RoleBasedGroup) -> Sequence[Json]:
-        """Nothing for users who may not read ControllerRevisions."""
+        """Read again when the group names others."""
+
+        async def read() -> Sequence[Json]:
+            return entries(group, await revisions_of(self._client, group))
+
         uid, status = group.metadata.uid, group.status
-        named = (status.update_revision, status.current_revision)
-        known = self._revisions.get(uid)
-        if known is None or known[0] != named:
-            try:
-                found = entries(group, await revisions_of(self._client, group))
-            except KubeError:
-                found = []
-            self._revisions = {uid: (named, found)}
-            return found
-        return known[1]
+        key = (uid, status.update_revision, status.current_revision)
+        return await self._lately.read(key, inf, read)
 
 
 class Still:
     """A file: one moment, or the moments of a film."""
 
     caption = ""
+    problem = ""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from intact.cli.reading import DETAILED_PODS, complete
+from intact.cli.reading import DETAILED_PODS, REGISTRATION, complete
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
 from intact.kube.reflector import Reflector
@@ -26,6 +26,10 @@ _TOGETHER = 0.2
 """Seconds for which changes are gathered: a rollout brings hundreds a second."""
 _AGAIN = 15.0
 """Seconds after which what is not watched is read again."""
+_SOON = 2.0
+"""The same while the server does not answer."""
+_LOOK_EVERY = 1.0
+"""Seconds after which it is seen that the server does not answer."""
 _HINT = "; -n NAMESPACE asks for one namespace only"
 
 
@@ -47,6 +51,13 @@ class Live:
         self._changed = asyncio.Event()
         self._known: Objects | None = None
         self._named: Hashable = None
+        self._unread = ""
+        """Why what is not watched could not be read again."""
+
+    @property
+    def problem(self) -> str:
+        """Why all of it may be old; empty while the server answers."""
+        return self._pods.error or self._unread
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -75,10 +86,17 @@ class Live:
         while True:
             self._changed.clear()
             yield await self._now()
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._due):
-                    await self._changed.wait()
+            await self._news()
             await asyncio.sleep(_TOGETHER)
+
+    async def _news(self) -> None:
+        """Something has changed, another problem is there, or it is time to read again."""
+        clock, before = asyncio.get_running_loop().time, self.problem
+        while self.problem == before and (left := self._due - clock()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, _LOOK_EVERY)):
+                    await self._changed.wait()
+                    return
 
     async def _now(self) -> Objects:
         pods, pdbs, pubs = list(self._pods.store), list(self._pdbs.store), list(self._pubs.store)
@@ -86,14 +104,21 @@ class Live:
         named = _named(found)
         clock = asyncio.get_running_loop().time
         if self._known is None or clock() >= self._due or named != self._named:
-            self._known = await complete(self._client, self._namespace, found)
-            self._named, self._due = named, clock() + _AGAIN
+            try:
+                self._known = await complete(self._client, self._namespace, found)
+                self._named, self._unread = named, ""
+            except KubeError as error:
+                if self._known is None:
+                    raise
+                self._unread = str(error)
+            self._due = clock() + (_SOON if self._unread else _AGAIN)
         failed = {
             each.resource.full_name: each.error
             for each in self._reflectors
             if each.error and each.served
         }
-        unreadable = {**self._known.unreadable, **failed}
+        unread = {REGISTRATION: self._unread} if self._unread else {}
+        unreadable = {**self._known.unreadable, **unread, **failed}
         return replace(
             self._known,
             pods=pods,

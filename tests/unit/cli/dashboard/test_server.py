@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,9 @@ from aiohttp import ClientSession
 
 from intact.cli.dashboard.server import Dashboard
 from intact.cli.dashboard.sources import LiveCluster, from_file
+from intact.kube import config
+from intact.kube.client import Client
+from intact.kube.http import HttpTransport
 from tests.support.pictures import pdb, pod
 from tests.unit.cli.inhabited import Inhabited, inhabited
 from tests.unit.sandbox.rehearsal.filmed import groups, recorded
@@ -68,6 +71,37 @@ async def test_a_wrong_token_and_writes_are_refused(tmp_path: Path) -> None:
             assert answer.status == 405
 
 
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        (b"OPTIONS * HTTP/1.1", b"403"),
+        (b"CONNECT 127.0.0.1:80 HTTP/1.1", b"403"),
+        (b"GET /\xff HTTP/1.1", b"400"),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000, b"400"),
+        (b"nonsense", b"400"),
+    ],
+)
+async def test_requests_of_no_browser_are_refused_without_a_word_on_the_terminal(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, line: bytes, status: bytes
+) -> None:
+    async with served(tmp_path) as (page, _cluster, _http):
+        reader, writer = await asyncio.open_connection("127.0.0.1", page.port)
+        host = f"Host: 127.0.0.1:{page.port}".encode()
+        writer.write(line + b"\r\n" + host + b"\r\nConnection: close\r\n\r\n")
+        assert status in (await reader.readline()).split()
+        writer.close()
+    assert [one.name for one in caplog.records if one.exc_info] == []
+
+
+async def test_the_address_without_its_last_slash_leads_to_the_page(tmp_path: Path) -> None:
+    async with (
+        served(tmp_path) as (page, _cluster, http),
+        http.get(page.address.removesuffix("/")) as answer,
+    ):
+        assert answer.status == 200
+        assert str(answer.url) == page.address
+
+
 async def test_the_stream_says_when_something_has_changed(tmp_path: Path) -> None:
     async with (
         served(tmp_path) as (page, cluster, http),
@@ -82,6 +116,46 @@ async def test_the_stream_says_when_something_has_changed(tmp_path: Path) -> Non
             line = await answer.content.readline()
         async with http.get(f"{page.address}why/pod/llm/b") as view:
             assert view.status == 200
+
+
+async def test_a_cluster_that_is_gone_is_said_on_every_view_and_what_was_known_stays(
+    tmp_path: Path,
+) -> None:
+    async with AsyncExitStack() as stack, ClientSession() as http, asyncio.timeout(40):
+        cluster = await stack.enter_async_context(inhabited(tmp_path, pod("a"), pdbs=[pdb()]))
+        async with Client(HttpTransport(config.load(cluster.kubeconfig))) as client:
+            page = Dashboard(LiveCluster(client, "here"))
+            async with page.serving(), http.get(f"{page.address}changes") as changes:
+                for view in VIEWS:
+                    async with http.get(page.address + view) as answer:
+                        assert "cannot be read" not in await answer.text(), view
+                await stack.aclose()
+                text = ""
+                while "cannot be read" not in text:
+                    await changes.content.readline()
+                    async with http.get(page.address) as answer:
+                        text = await answer.text()
+                for view in VIEWS:
+                    async with http.get(page.address + view) as answer:
+                        assert answer.status == 200
+                        text = await answer.text()
+                        assert "The cluster cannot be read: " in text, view
+                        assert "This is what it last said." in text, view
+                assert "pod a in llm" in text
+
+
+async def test_events_that_may_not_be_read_are_named(tmp_path: Path) -> None:
+    async with inhabited(tmp_path, pod("a"), pdbs=[pdb()]) as cluster, ClientSession() as http:
+        cluster.forbidden.add("events")
+        async with Client(HttpTransport(config.load(cluster.kubeconfig))) as client:
+            page = Dashboard(LiveCluster(client, "here"))
+            async with (
+                page.serving(),
+                http.get(f"{page.address}budgets/pdb/llm/llm-pods") as answer,
+            ):
+                text = await answer.text()
+        assert "not read: events (no)" in text
+        assert "Nothing was refused" not in text
 
 
 async def test_frames_of_a_film(tmp_path: Path) -> None:

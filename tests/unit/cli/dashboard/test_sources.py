@@ -11,6 +11,7 @@ from intact.cli.dashboard.moment import Moment
 from intact.cli.dashboard.sources import LiveCluster, from_file
 from intact.kube import config
 from intact.kube.client import Client
+from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.resources import RBGS
 from intact.sandbox.snapshot.document import write
@@ -37,7 +38,8 @@ async def test_events_that_may_not_be_read(tmp_path: Path) -> None:
             source = LiveCluster(client, "here")
             async with source.running():
                 moment = await anext(source.moments())
-                assert await source.refused(moment.picture.budgets[0], NOW) == ()
+                with pytest.raises(KubeError, match="no"):
+                    await source.refused(moment.picture.budgets[0], NOW)
 
 
 async def test_a_film_begins_with_its_first_frame(tmp_path: Path) -> None:

@@ -64,3 +64,29 @@ async def test_a_namespace_whose_pods_may_not_be_read(tmp_path: Path) -> None:
             with pytest.raises(KubeError, match="no"):
                 async with Live(client, "llm").running():
                     pass
+
+
+async def test_what_was_known_stays_while_the_server_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("intact.cli.get.live._AGAIN", 0.05)
+    monkeypatch.setattr("intact.cli.get.live._SOON", 0.05)
+    async with (
+        inhabited(tmp_path, pod("a"), pubs=[pub()], intact=True) as cluster,
+        Client(HttpTransport(config.load(cluster.kubeconfig))) as client,
+    ):
+        live = Live(client, "llm")
+        async with live.running(), aclosing(live.objects()) as states, asyncio.timeout(20):
+            first = await anext(states)
+            assert (first.intact, live.problem, first.unreadable) == (True, "", {})
+            found = first
+            cluster.broken = "etcd is gone"
+            while not live.problem:
+                found = await anext(states)
+            assert live.problem == "etcd is gone"
+            assert (found.intact, found.leading) == (True, False)
+            assert set(found.unreadable.values()) == {"etcd is gone"}
+            cluster.broken = ""
+            while live.problem:
+                found = await anext(states)
+            assert found.unreadable == {}

@@ -53,9 +53,11 @@ async function renew() {
     const answer = await fetch(location.href);
     if (answer.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const focused = document.activeElement;
       document.title = fresh.title;
       morphChildren(document.body, fresh.body);
-      live.textContent = "live";
+      if (focused.isConnected) focused.focus({ preventScroll: true }); // what was moved has lost it
+      live.textContent = changes ? "live" : "";
     } else {
       live.textContent = (await answer.text()).trim();
     }
@@ -83,8 +85,16 @@ if (changes) {
   document.addEventListener("visibilitychange", follow);
 }
 
+// The slider of a film: the address follows it, and the view follows the address.
 const film = document.getElementById("film");
-if (film) film.querySelector("[type=range]").addEventListener("change", () => film.submit());
+function seek() {
+  const query = `?${new URLSearchParams(new FormData(film))}`;
+  if (query === location.search) return;
+  history.replaceState(null, "", query);
+  wanted += 1;
+  renew();
+}
+if (film) for (const name of ["input", "change"]) film.addEventListener(name, seek);
 
 document.addEventListener("keydown", (event) => {
   const filter = document.querySelector("[type=search]");

@@ -163,7 +163,7 @@ def bar(one: BudgetPicture) -> Values:
 
 def by_number(name: str) -> list[tuple[int, str]]:
     """The key that puts node-9 before node-10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(name)]
 
 
 def pages(found: Sequence[Row], page: int, most: int) -> tuple[Sequence[Row], int, int]:

@@ -84,8 +84,8 @@ def test_the_bar_of_a_budget(numbers: dict[str, Any], part: int, mark: int, belo
 
 
 def test_nodes_are_sorted_by_their_numbers() -> None:
-    names = ["node-10", "node-9", "10", "a", "node-9b"]
-    assert sorted(names, key=by_number) == ["10", "a", "node-9", "node-9b", "node-10"]
+    names = ["node-10", "node-9", "10", "a", "node-9b", "²"]
+    assert sorted(names, key=by_number) == ["10", "a", "node-9", "node-9b", "node-10", "²"]
 
 
 def test_pages() -> None:

@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="devcluster", description="A real Kubernetes in one command."
     )
+    _add_version(parser, None)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(
@@ -65,12 +66,8 @@ def _parser() -> argparse.ArgumentParser:
             help="data directory of the cluster (default: %(default)s)",
         )
     for each in (up, keep, build):
-        each.add_argument(
-            "--version",
-            choices=pins.versions(),
-            help="minor version of the servers (default: that of the environment variable "
-            f"{pins.VERSION_VARIABLE}, else {pins.newest()})",
-        )
+        # What stands before the command counts unless the command has its own.
+        _add_version(each, argparse.SUPPRESS)
     for each in (up, keep):
         each.add_argument(
             "--nodes", type=int, default=3, metavar="N", help="number of nodes (default: 3)"
@@ -93,6 +90,16 @@ def _parser() -> argparse.ArgumentParser:
             )
     kubectl.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser
+
+
+def _add_version(parser: argparse.ArgumentParser, default: str | None) -> None:
+    parser.add_argument(
+        "--version",
+        choices=pins.versions(),
+        default=default,
+        help="minor version of the servers (default: that of the environment variable "
+        f"{pins.VERSION_VARIABLE}, else {pins.newest()})",
+    )
 
 
 def _directory(options: argparse.Namespace) -> Path:

@@ -3,6 +3,7 @@
 import io
 import re
 import subprocess
+import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from release.errors import ReleaseError
 VERSION_FILE = "src/intact/__init__.py"
 """The one place of the version."""
 CHANGELOG = "CHANGELOG.md"
+_UNKNOWN = "??"
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,12 @@ class Source:
 
 
 def check_out(repository: Path, directory: Path) -> Source:
-    """Copy the commit that is checked out; refuse a tree that is not that commit."""
-    if changed := _git(repository, "status", "--porcelain").decode().splitlines():
-        names = listed(line[3:] for line in changed)
-        raise ReleaseError(f"the tree has changes that are not committed: {names}")
+    """Copy the commit that is checked out; refuse a tree with changes to it."""
+    lines = _git(repository, "status", "--porcelain").decode().splitlines()
+    if changed := [line[3:] for line in lines if not line.startswith(_UNKNOWN)]:
+        raise ReleaseError(f"the tree has changes that are not committed: {listed(changed)}")
+    if unknown := [line[3:] for line in lines]:
+        sys.stderr.write(f"not in the release, as git does not know it: {listed(unknown)}\n")
     with tarfile.open(fileobj=io.BytesIO(_git(repository, "archive", "HEAD"))) as archive:
         archive.extractall(directory, filter="data")
     version = version_of(directory)

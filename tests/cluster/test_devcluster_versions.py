@@ -57,6 +57,28 @@ replace (
 """
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--version", "1.30", "build"),
+        ("build", "--version=1.30"),
+        ("--version=1.36", "build", "--version=1.30"),
+    ],
+)
+def test_the_version_may_stand_before_the_command(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def build(version: str) -> dict[str, str]:
+        built.append(version)
+        return {}
+
+    monkeypatch.setattr(cli, "ensure_cluster", build)
+    assert cli.main(arguments) == 0
+    assert built == ["1.30"]
+
+
 def test_every_minor_version_from_1_30_on_is_pinned() -> None:
     assert pins.versions() == [f"1.{minor}" for minor in range(30, 37)]
     assert pins.newest() == pins.versions()[-1]

@@ -1,5 +1,6 @@
 """What is released, and what is refused."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,24 @@ def test_a_release_is_of_the_commit_alone(repository: Path, tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.parametrize("name", ["CHANGELOG.md", "new.py"])
-def test_a_tree_with_changes_is_refused(repository: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "stage"), [("CHANGELOG.md", False), ("new.py", True)])
+def test_a_tree_with_changes_is_refused(
+    repository: Path, tmp_path: Path, name: str, stage: bool
+) -> None:
     (repository / name).write_text("changed")
+    if stage:
+        subprocess.run(["git", "-C", repository, "add", name], check=True)
     with pytest.raises(ReleaseError, match=f"changes that are not committed: {name}$"):
         check_out(repository, tmp_path / "tree")
+
+
+def test_files_that_git_does_not_know_are_left_out_and_named(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "notes.txt").touch()
+    source = check_out(repository, tmp_path / "tree")
+    assert not (source.directory / "notes.txt").exists()
+    assert capsys.readouterr().err == "not in the release, as git does not know it: notes.txt\n"
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,10 @@ def plugin() -> None:
 @click.option(
     "--http-bind",
     metavar="HOST:PORT",
-    default=f"0.0.0.0:{HTTP_PORT}",
+    default=f":{HTTP_PORT}",
     show_default=True,
-    help="Where to serve /healthz, /readyz and /metrics. Port 0 takes a free one.",
+    help="Where to serve /healthz, /readyz and /metrics. Without HOST on all addresses of the "
+    "machine; port 0 takes a free one.",
 )
 @click.option(
     "--log-format",

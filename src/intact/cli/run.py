@@ -17,7 +17,8 @@ from intact.operator.run import Options
 from intact.operator.run import run as run_operator
 from intact.operator.webhook.client_ca import ClientCa
 
-ANY_HOST = "0.0.0.0"  # noqa: S104 - the kubelet and Prometheus ask from outside
+EVERYWHERE = ""
+"""All addresses, of IPv4 and IPv6: the kubelet, Prometheus and the API server ask from outside."""
 
 
 def run(
@@ -39,7 +40,7 @@ def run(
     if webhook_bind:
         webhook = parse_bind(webhook_bind, "--webhook-bind")
     elif service:
-        webhook = (ANY_HOST, WEBHOOK_PORT)
+        webhook = (EVERYWHERE, WEBHOOK_PORT)
     elif install:
         webhook = ("127.0.0.1", WEBHOOK_PORT)
     chosen = parse_controllers(controllers)
@@ -66,11 +67,11 @@ def _first(errors: BaseExceptionGroup[Exception]) -> BaseException:
 
 
 def parse_bind(text: str, option: str) -> tuple[str, int]:
-    """HOST:PORT, with an IPv6 address in brackets."""
+    """HOST:PORT, with an IPv6 address in brackets; without a host everywhere."""
     match = re.fullmatch(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>\d+)", text)
     if not match or int(match["port"]) > 65535:
         raise click.UsageError(f"{option} {text!r} is not HOST:PORT")
-    return match["v6"] or match["host"] or ANY_HOST, int(match["port"])
+    return match["v6"] or match["host"] or EVERYWHERE, int(match["port"])
 
 
 def parse_service(text: str) -> tuple[str, str]:

@@ -335,13 +335,14 @@ async def _readable(accepted: socket.socket) -> None:
 
 
 def bound(host: str, port: int, *, shared: bool) -> list[socket.socket]:
-    """Sockets that listen on all addresses of this name: port 0 takes any port that is free.
-    Several processes may listen on a shared port; the kernel spreads connections among them. Raises
-    `StartError`."""
+    """Sockets that listen on all addresses of this name, without one on all of the machine: port 0
+    takes any port that is free. Several processes may listen on a shared port; the kernel spreads
+    connections among them. Raises `StartError`."""
     found: list[socket.socket] = []
     try:
+        any_host = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104 - asked for
         for family, kind, number, _, address in socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host or any_host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         ):
             one = socket.socket(family, kind, number)
             found.append(one)
@@ -350,7 +351,8 @@ def bound(host: str, port: int, *, shared: bool) -> list[socket.socket]:
             if shared:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             if family == socket.AF_INET6:
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                # Without a host one socket takes IPv4 as well.
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(bool(host)))
             one.bind(address)
             one.listen(_BACKLOG)
     except OSError as error:
@@ -360,6 +362,10 @@ def bound(host: str, port: int, *, shared: bool) -> list[socket.socket]:
         reason = os.strerror(number) if number > 0 else str(error)
         raise StartError(f"cannot listen on {host}:{port}: {reason}") from error
     return found
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class _Seldom(logging.Filter):
@@ -424,6 +430,6 @@ async def listening(
         sockets = bound(host, port, shared=shared)
         names = [each.getsockname() for each in sockets]
         async with served.open(sockets):
-            yield served, [f"{name[0]}:{name[1]}" for name in names]
+            yield served, [_address(*name[:2]) for name in names]
     finally:
         await runner.cleanup()

@@ -124,8 +124,9 @@ class Process:
             self.metrics.show_rbg(self.controllers.rbg)
 
     def _make_webhooks(self, client: Client, options: Options, identity: str) -> Webhooks | None:
+        """Also for no handlers: what other controllers have registered must go."""
         handlers = self.controllers.handlers
-        if options.webhook is None or not handlers:
+        if options.webhook is None:
             return None
         timed = {path: self.metrics.timed(handlers[path]) for path in _TIMED if path in handlers}
         return Webhooks(

@@ -216,3 +216,21 @@ def test_the_limits_keep_below_the_file_descriptors() -> None:
     assert few.silent + few.unproven + few.proven <= 512 - 128
     assert Limits().within(2**20) == Limits()
     assert min(Limits().within(10).silent, Limits().within(10).proven) >= 4
+
+
+@pytest.mark.parametrize(
+    ("has_ipv6", "hosts", "said"),
+    [(True, ("127.0.0.1", "::1"), "[::]:"), (False, ("127.0.0.1",), "0.0.0.0:")],
+)
+async def test_without_a_host_all_addresses_of_the_machine_are_served(
+    monkeypatch: pytest.MonkeyPatch, has_ipv6: bool, hosts: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: has_ipv6)
+    app = web.Application()
+    app.router.add_get("/{path:.*}", page)
+    async with listening(app, "", 0, limits=FEW, keep_alive=60.0) as (_, [address]):
+        assert address.startswith(said)
+        for host in hosts:
+            stream = await asyncio.open_connection(host, int(address.rpartition(":")[2]))
+            assert b"200" in await asked(stream)
+            stream[1].close()

@@ -81,8 +81,8 @@ def _container(settings: Settings, namespace: str) -> Json:
     webhook, http = settings.webhook.port, settings.metrics.port
     args = [
         "run",
-        f"--http-bind=0.0.0.0:{http}",
-        f"--webhook-bind=0.0.0.0:{webhook}",
+        f"--http-bind=:{http}",
+        f"--webhook-bind=:{webhook}",
         f"--webhook-service={namespace}/{WEBHOOK_SERVICE}",
         f"--controllers={','.join(settings.controllers)}",
         f"--log-format={settings.log.format}",

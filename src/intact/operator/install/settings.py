@@ -27,10 +27,12 @@ MEMORY_LIMIT = "1Gi"
 """For 50,000 pods, with strangers at all places of the webhook port; docs/install.md has more."""
 KUBELET_PORT = 10250
 _OWN_KEY = "a label key without the prefix app.kubernetes.io/ or helm.sh/"
+_OR_NUMBER = "orNumber"
+"""Marks texts that may be given as a number of this type, as in a pod."""
 _RESERVED = r"^(app\.kubernetes\.io|helm\.sh)/"
 
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_LABEL = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_LABEL = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _KEY = rf"({_NAME}(\.{_NAME})*/)?{_LABEL}"
 _VALUES = rf"({_LABEL})?( *, *({_LABEL})?)*"
 _REQUIREMENT = (
@@ -58,10 +60,17 @@ Cpu = Annotated[
     Meta(
         pattern=r"^$|^[1-9][0-9]*m?$|^[0-9]+\.[0-9]{1,3}$",
         title="an amount of CPU like 500m",
+        extra_json_schema={_OR_NUMBER: "number", "exclusiveMinimum": 0, "multipleOf": 0.001},
     ),
 ]
+_UNIT = "([kMGT]|[KMGT]i)"
 Size = Annotated[
-    str, Meta(pattern=r"^$|^[1-9][0-9]*(k|M|G|T|Ki|Mi|Gi|Ti)?$", title="a size like 512Mi")
+    str,
+    Meta(
+        pattern=rf"^$|^[1-9][0-9]*{_UNIT}?$|^[0-9]+\.[0-9]+{_UNIT}$",
+        title="a size like 512Mi",
+        extra_json_schema={_OR_NUMBER: "integer", "exclusiveMinimum": 0},
+    ),
 ]
 Port = Annotated[
     int, Meta(ge=1024, le=65535, title="a port from 1024 to 65535, which needs no privilege")
@@ -163,9 +172,11 @@ class Log(_Part, frozen=True):
 
 
 class Toleration(_Part, frozen=True):
-    key: str | UnsetType = UNSET
+    key: Annotated[str, Meta(pattern=rf"^({_KEY})?$", title="the key of a taint")] | UnsetType = (
+        UNSET
+    )
     operator: Literal["Equal", "Exists"] | UnsetType = UNSET
-    value: str | UnsetType = UNSET
+    value: LabelValue | UnsetType = UNSET
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | UnsetType = UNSET
     toleration_seconds: int | UnsetType = UNSET
 
@@ -234,7 +245,7 @@ class BadSetting(ValueError):
 
 def read_settings(given: Mapping[str, Any]) -> Settings:
     """Raises `BadSetting`."""
-    given = _without_nulls(given, schema())
+    given = _plain(given, schema())
     try:
         found = msgspec.convert(given, Settings)
     except msgspec.ValidationError as error:
@@ -243,14 +254,17 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     return found
 
 
-def _without_nulls(given: Any, node: Json) -> Any:
-    """For helm, null takes a value away with its default: what can be empty then is."""
+def _plain(given: Any, node: Json) -> Any:
+    """For helm, null takes a value away with its default: what can be empty then is. An amount may
+    be a number."""
     parts = node.get("properties")
     if given is None:
         return empty(node)
+    if isinstance(node.get("type"), list) and type(given) in (int, float):
+        return str(given).removesuffix(".0")
     if not isinstance(given, Mapping) or parts is None:
         return given
-    return {name: _without_nulls(each, parts.get(name, {})) for name, each in given.items()}
+    return {name: _plain(each, parts.get(name, {})) for name, each in given.items()}
 
 
 def empty(node: Json) -> Any:
@@ -271,7 +285,7 @@ def _check_together(settings: Settings) -> None:
         raise BadSetting("controllers", f"{', '.join(settings.controllers)} has one of them twice")
     for cidr in settings.network_policy.api_server_cidrs:
         try:
-            ipaddress.ip_network(cidr)
+            ipaddress.ip_network(cidr, strict=False)  # as the API server
         except ValueError as error:
             raise BadSetting("networkPolicy.apiServerCidrs", str(error)) from None
     monitor = settings.metrics.service_monitor
@@ -356,7 +370,10 @@ def schema() -> Json:
             found = resolved(definitions[reference.rpartition("/")[2]])
             del found["title"]
             return found
-        return {key: resolved(value) for key, value in node.items() if key != "required"}
+        made = {key: resolved(value) for key, value in node.items() if key != "required"}
+        if number := made.pop(_OR_NUMBER, ""):
+            made["type"] = [made["type"], number]
+        return made
 
     found: Json = resolved(definitions["Settings"])
     del found["title"]

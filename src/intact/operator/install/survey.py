@@ -49,6 +49,16 @@ Target = tuple[Resource[Any], str, str]
 _ROLE = "ClusterRole"
 _CLUSTER_WIDE = (_ROLE, "ClusterRoleBinding")
 _LEFT = ("Namespace", "CustomResourceDefinition")
+_HOOK = f"{OPERATOR}-uninstall"
+_OF_HOOK = (
+    ("batch/v1", "Job"),
+    (f"{RBAC}/v1", "RoleBinding"),
+    (f"{RBAC}/v1", "ClusterRoleBinding"),
+    (f"{RBAC}/v1", "Role"),
+    (f"{RBAC}/v1", _ROLE),
+    ("v1", "ServiceAccount"),
+)
+"""What helm deletes once the hook of the chart has succeeded. One that failed leaves its rights."""
 _DEPLOYMENTS = untyped("apps", "v1", "deployments", "Deployment")
 _BINDINGS = untyped(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 
@@ -81,6 +91,13 @@ def targets(
         and (not leave_to_helm or each["kind"] == _DEPLOYMENTS.kind)
         and not (keep_roles and each["kind"] == _ROLE)
     ]
+    if not leave_to_helm:
+        found += [
+            (resource, "" if kind in _CLUSTER_WIDE else namespace, _HOOK)
+            for version, kind in _OF_HOOK
+            for resource in [_resource_of({"apiVersion": version, "kind": kind})]
+            if not (keep_roles and kind == _ROLE)
+        ]
     for place in dict.fromkeys((namespace, outside or namespace)):
         found.append((certificates.SECRETS, place, certificates.SECRET))
         found.append((LEASES, place, LEASE))

@@ -54,8 +54,8 @@ def test_ports_and_log_and_selector_are_arguments() -> None:
     )
     assert found["args"] == [
         "run",
-        "--http-bind=0.0.0.0:9090",
-        "--webhook-bind=0.0.0.0:10250",
+        "--http-bind=:9090",
+        "--webhook-bind=:10250",
         "--webhook-service=home/intact-webhook",
         "--controllers=pub",
         "--log-format=text",

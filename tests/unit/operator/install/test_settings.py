@@ -43,6 +43,13 @@ def test_what_is_null_is_empty_where_it_can_be() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "text"), [(1, "1"), (1.0, "1"), (0.25, "0.25"), ("1", "1"), (None, "")]
+)
+def test_an_amount_may_be_a_number(given: object, text: str) -> None:
+    assert read_settings({"resources": {"limits": {"cpu": given}}}).resources.limits.cpu == text
+
+
+@pytest.mark.parametrize(
     ("given", "path", "problem"),
     [
         ({"replicas": 0}, "replicas", "0 is not a number from 1 to 100"),
@@ -57,6 +64,14 @@ def test_what_is_null_is_empty_where_it_can_be() -> None:
             "resources.limits.memory",
             "'much' is not a size like 512Mi",
         ),
+        ({"resources": {"limits": {"cpu": -1}}}, "resources.limits.cpu", "'-1' is not an amount"),
+        ({"resources": {"limits": {"cpu": True}}}, "resources.limits.cpu", "True is not an amount"),
+        (
+            {"resources": {"limits": {"memory": float("inf")}}},
+            "resources.limits.memory",
+            "'inf' is not a size like 512Mi",
+        ),
+        ({"tolerations": [{"key": "a b"}]}, "tolerations.key", "'a b' is not the key of a taint"),
         ({"labels": {"-": "a"}}, "labels", "'-' is not a label key without the prefix"),
         ({"labels": {"helm.sh/a": "a"}}, "labels", "'helm.sh/a' is not a label key without"),
         ({"labels": {"a": "b", "c": "d e"}}, "labels", "'d e' is not the value of a label"),

@@ -89,6 +89,31 @@ async def test_everything_is_removed_but_the_namespace_and_the_crds() -> None:
 
 @simulated
 @pytest.mark.parametrize("leave_to_helm", [True, False])
+async def test_a_hook_that_failed_leaves_no_account_behind_but_to_itself(
+    leave_to_helm: bool,
+) -> None:
+    """helm deletes them when the hook has succeeded."""
+    client = await installed(new_api())
+    kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+    name = "intact-uninstall"
+    of_hook = [
+        {**each, "metadata": {**each["metadata"], "name": name}}
+        for each in manifests(Settings(), namespace=HOME)
+        if each["kind"] in kinds and each["metadata"]["name"] == OPERATOR
+    ]
+    await create_all(client, of_hook)
+    await uninstall(client, HOME, crds=False, leave_to_helm=leave_to_helm, say=lambda _line: None)
+    found = {
+        body["kind"]
+        for body in of_hook
+        for one in (await client.list(resource_of(body))).items
+        if one["metadata"]["name"] == name
+    }
+    assert found == (set(kinds) if leave_to_helm else set())
+
+
+@simulated
+@pytest.mark.parametrize("leave_to_helm", [True, False])
 async def test_its_pods_end_before_its_rights_its_lease_and_its_secret_go(
     leave_to_helm: bool,
 ) -> None:

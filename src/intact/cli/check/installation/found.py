@@ -17,6 +17,7 @@ Json = dict[str, Any]
 T = TypeVar("T")
 DEPLOYMENTS = untyped("apps", "v1", "deployments", "Deployment")
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_CONTROLLERS = "--controllers="
 _FAMILIES = {"budgets.intact.dev": "pub", "pdbs.intact.dev": "pdb", "groups.intact.dev": "rbg"}
 """The webhook by which each controller is known to run."""
 
@@ -64,10 +65,23 @@ class Found:
 
     @property
     def controllers(self) -> Collection[str]:
-        """Those that run, by the webhooks that are registered; all, if none is."""
+        """Those that run, as the Deployment says; else by the webhooks that are registered, or all,
+        if none is."""
+        if chosen := self._chosen:
+            return chosen
         names = {webhook.get("name", "") for webhook in self.webhooks}
         running = [controller for name, controller in _FAMILIES.items() if name in names]
         return running or list(_FAMILIES.values())
+
+    @property
+    def _chosen(self) -> list[str]:
+        """What the Deployment gives to `--controllers`."""
+        containers = (self.deployment or {}).get("spec", {}).get("template", {}).get("spec", {})
+        arguments = [
+            text for each in containers.get("containers", ()) for text in each.get("args") or ()
+        ]
+        named = [text for text in arguments if text.startswith(_CONTROLLERS)]
+        return named[-1].removeprefix(_CONTROLLERS).split(",") if named else []
 
 
 async def look(client: Client) -> Found:

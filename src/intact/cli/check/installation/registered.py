@@ -36,7 +36,7 @@ def registered(found: Found) -> list[Line]:
     if error := found.unread.get("webhooks"):
         return [not_asked(LINE, error)]
     lines: list[Line] = []
-    paths = [path for each in found.controllers for path in _PATHS[each]]
+    paths = [path for each in found.controllers for path in _PATHS.get(each, ())]
     address = UrlAddress("localhost", 443)
     wanted = {
         VALIDATING.kind: (found.validating, validating_configuration(address, b"", (), paths)),

@@ -9,11 +9,23 @@ from intact.cli.check.installation.found import Found
 from intact.cli.check.installation.line import State
 from intact.cli.check.installation.registered import registered
 from intact.kube.errors import error_of_response
+from intact.operator.install.deployment import deployment as made_deployment
+from intact.operator.install.settings import Settings
 from intact.operator.webhook.configuration import WebhookConfiguration
-from tests.unit.cli.check.installation.cluster import configurations
+from tests.unit.cli.check.installation.cluster import HOME, configurations
+
+OF_PUBS = (
+    "pods.gate.intact.dev",
+    "evictions.gate.intact.dev",
+    "resizes.gate.intact.dev",
+    "budgets.intact.dev",
+    "evictions.pin.intact.dev",
+)
 
 
-def found(*, without: tuple[str, ...] = (), **changed: Any) -> Found:
+def found(
+    *, without: tuple[str, ...] = (), deployment: Settings | None = None, **changed: Any
+) -> Found:
     """As it is registered, but for webhooks of these names; all others with these fields."""
     both = []
     for body in deepcopy(configurations()):
@@ -21,7 +33,8 @@ def found(*, without: tuple[str, ...] = (), **changed: Any) -> Found:
             each | changed for each in body["webhooks"] if each["name"] not in without
         ]
         both.append(msgspec.convert(body, WebhookConfiguration))
-    return Found(validating=both[0], mutating=both[1])
+    made = made_deployment(deployment, HOME) if deployment is not None else None
+    return Found(made, validating=both[0], mutating=both[1])
 
 
 def test_all_are_registered() -> None:
@@ -34,6 +47,21 @@ def test_controllers_that_do_not_run_register_none() -> None:
     rbg = ("groups.intact.dev", "pods.place.intact.dev")
     [line] = registered(found(without=rbg))
     assert line.message == "11 are registered, of the controllers pub, pdb"
+
+
+def test_the_deployment_says_which_controllers_run() -> None:
+    [line] = registered(found(without=OF_PUBS, deployment=Settings(controllers=("pdb", "rbg"))))
+    assert line.state is State.OK
+    [line, _] = registered(found(without=OF_PUBS, deployment=Settings()))
+    assert line.state is State.FAIL
+    assert "lacks pods.gate.intact.dev" in line.message
+
+
+def test_the_disruption_controller_registers_none() -> None:
+    whole = found()
+    none = tuple(each["name"] for each in whole.webhooks)
+    [line] = registered(found(without=none, deployment=Settings(controllers=("disruption",))))
+    assert line.state is State.OK
 
 
 def test_a_webhook_that_is_missing() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-REVISION = "81497cf7fbbf11a742be988780d55313ebf08030"
+REVISION = "fa5817ab0b80abd129b172e4af18c0e7dd14db9d"
 _ROOT = Path(__file__).parents[2]
 
 

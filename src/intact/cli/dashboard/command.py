@@ -4,6 +4,7 @@ import asyncio
 import webbrowser
 from contextlib import AsyncExitStack
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -37,7 +38,8 @@ async def _serve(cluster: Cluster, port: int, source: Source | None, *, opened: 
         await stack.enter_async_context(page.serving(port))
         click.echo(f"open {page.address}")
         if opened:
-            webbrowser.open(page.address)
+            # A browser in the terminal returns only when it ends, and reads the page before.
+            Thread(target=webbrowser.open, args=(page.address,), daemon=True).start()
         await page.run()
 
 

@@ -1,11 +1,17 @@
 """`intact dashboard`."""
 
+import asyncio
+import os
+import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
+from intact.sandbox.snapshot.document import write
 from tests.unit.cli.loopback import invoked
+from tests.unit.sandbox.rehearsal.filmed import groups
 
 
 async def test_a_missing_file(tmp_path: Path) -> None:
@@ -40,3 +46,35 @@ async def test_options_that_do_not_go_together(given: list[str], said: str) -> N
 async def test_a_port_that_is_none() -> None:
     result = await invoked("dashboard", "--port", "70000")
     assert result.exit_code == 2
+
+
+READER = """
+import sys, urllib.request
+with urllib.request.urlopen(sys.argv[1], timeout=20) as page:
+    print("read", page.status, flush=True)
+"""
+
+
+async def test_a_browser_that_ends_before_the_command_goes_on_and_ctrl_c(tmp_path: Path) -> None:
+    """As those in a terminal do."""
+    snapshot, reader = tmp_path / "cluster.json", tmp_path / "reader.py"
+    write(groups().snapshot(), snapshot)
+    reader.write_text(READER)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "intact.cli", "dashboard", "--from", str(snapshot), "--open"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "BROWSER": f"{sys.executable} {reader} %s"},
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(40):
+            assert (await process.stdout.readline()).startswith(b"open http://127.0.0.1:")
+            assert await process.stdout.readline() == b"read 200\n"
+            process.send_signal(signal.SIGINT)
+            assert await process.stdout.read() == b"stopped\n"
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()

@@ -12,6 +12,7 @@ from intact.cli.dashboard.server import Dashboard
 from intact.cli.dashboard.sources import LiveCluster, Source, from_file
 from intact.cli.options import Cluster
 from intact.cli.session import session
+from intact.kube import config as kube_config
 
 
 def dashboard(
@@ -45,7 +46,7 @@ async def _serve(cluster: Cluster, port: int, source: Source | None, *, opened: 
 
 async def _live(stack: AsyncExitStack, cluster: Cluster) -> Source:
     client, _namespace = await stack.enter_async_context(session(cluster))
-    title = cluster.context or "cluster"
+    title = kube_config.load(cluster.kubeconfig, cluster.context).context or "cluster"
     if cluster.namespace:
         title = f"{title}: {cluster.namespace}"
     return LiveCluster(client, title, cluster.namespace or "")

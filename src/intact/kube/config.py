@@ -46,6 +46,8 @@ class Config:
     insecure_skip_tls_verify: bool = False
     proxy_url: str = ""
     namespace: str = "default"
+    context: str = ""
+    """Of the kubeconfig; empty inside a cluster."""
     source: str = ""
     """Where this came from, for messages."""
 
@@ -114,7 +116,8 @@ def from_kubeconfig(paths: list[Path], context: str | None = None) -> Config:
         )
         user = _user(found, user_directory, source)
     config = _cluster(cluster, directory, source)
-    return replace(config, user=user, namespace=chosen.context.namespace or "default")
+    namespace = chosen.context.namespace or "default"
+    return replace(config, user=user, namespace=namespace, context=name)
 
 
 class _File(msgspec.Struct, rename="kebab"):

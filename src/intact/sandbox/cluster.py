@@ -35,7 +35,8 @@ class Part(Protocol):
 class Sandbox:
     """`clock` is the time that objects are stamped with: by default the simulated loop's own.
     Without `gangs`, PodGroups do not matter to the scheduler, as before Kubernetes 1.36.
-    `budget_scope` makes the API server that of KEP-5682."""
+    `budget_scope` makes the API server that of KEP-5682. `history` is how many changes of each kind
+    the API server keeps for watches."""
 
     def __init__(
         self,
@@ -45,9 +46,12 @@ class Sandbox:
         times: Times | None = None,
         gangs: bool = True,
         budget_scope: bool = False,
+        history: int = 20_000,
     ) -> None:
         self.clock = clock or wall_clock()
-        self.api = MemoryApi(clock=self.clock, seed=seed, budget_scope=budget_scope)
+        self.api = MemoryApi(
+            clock=self.clock, seed=seed, history=history, budget_scope=budget_scope
+        )
         self.shared = Shared(self.api, self.clock)
         self.webhooks = Webhooks(self.api)
         self.scheduler = Scheduler(self.api, self.clock, gangs=gangs)

@@ -63,6 +63,7 @@ def test_the_current_context_names_cluster_user_and_namespace(tmp_path: Path) ->
         server="https://main",
         user=User(token="t"),
         namespace="ns",
+        context="main",
         source=str(tmp_path / "config"),
     )
 

@@ -4,6 +4,7 @@ import asyncio
 import webbrowser
 from contextlib import AsyncExitStack
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -11,6 +12,7 @@ from intact.cli.dashboard.server import Dashboard
 from intact.cli.dashboard.sources import LiveCluster, Source, from_file
 from intact.cli.options import Cluster
 from intact.cli.session import session
+from intact.kube import config as kube_config
 
 
 def dashboard(
@@ -37,13 +39,14 @@ async def _serve(cluster: Cluster, port: int, source: Source | None, *, opened: 
         await stack.enter_async_context(page.serving(port))
         click.echo(f"open {page.address}")
         if opened:
-            webbrowser.open(page.address)
+            # A browser in the terminal returns only when it ends, and reads the page before.
+            Thread(target=webbrowser.open, args=(page.address,), daemon=True).start()
         await page.run()
 
 
 async def _live(stack: AsyncExitStack, cluster: Cluster) -> Source:
     client, _namespace = await stack.enter_async_context(session(cluster))
-    title = cluster.context or "cluster"
+    title = kube_config.load(cluster.kubeconfig, cluster.context).context or "cluster"
     if cluster.namespace:
         title = f"{title}: {cluster.namespace}"
     return LiveCluster(client, title, cluster.namespace or "")

@@ -6,14 +6,15 @@
 | each rolling coordination | the skew of its roles, and its bound | it is deleted |
 | each cordoned node | the pods that a drain takes from it | it is uncordoned |
 
-A point stands for each change. The oldest are forgotten, so that a page can stay open for weeks.
+A point stands for each change. A page can stay open for weeks: in a line that has become too long,
+a point stands for a stretch of time, with the worst of its numbers. It still begins where it began.
 """
 
-from collections import deque
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from fractions import Fraction
+from itertools import groupby
 from typing import TypeAlias
 
 from intact.cli.dashboard.moment import Moment
@@ -55,17 +56,32 @@ class Drain:
 class _Lines:
     """One line of points for each key that is there."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, worst: Callable[..., Point]) -> None:
+        """`worst` is `min` or `max`, by the first number."""
         self._most = most
-        self._points: dict[Hashable, deque[Point]] = {}
+        self._worst = worst
+        self._points: dict[Hashable, list[Point]] = {}
 
     def add(self, at: datetime, numbers: Mapping[Hashable, Numbers]) -> None:
         for key, found in numbers.items():
-            points = self._points.setdefault(key, deque(maxlen=self._most))
+            points = self._points.setdefault(key, [])
             if not points or points[-1].numbers != found:
                 points.append(Point(at, found))
+                if self._most is not None and len(points) > self._most:
+                    self._points[key] = self._thinned(points, self._most)
         for gone in self._points.keys() - numbers.keys():
             del self._points[gone]
+
+    def _thinned(self, points: Sequence[Point], most: int) -> list[Point]:
+        """One point for each stretch of time, from where it began, and the last as it is."""
+        begun, last = points[0].at, points[-1]
+        stretch = max((last.at - begun) / (most // 2), timedelta(microseconds=1))
+        found = [
+            replace(self._worst(group, key=_first_number), at=group[0].at)
+            for _number, those in groupby(points[:-1], lambda one: (one.at - begun) // stretch)
+            if (group := list(those))
+        ]
+        return [*found, last][-most:]  # a clock may have been set back
 
     def of(self, key: Hashable) -> Sequence[Point]:
         return tuple(self._points.get(key, ()))
@@ -76,8 +92,8 @@ class History:
 
     def __init__(self, most: int | None = MOST_POINTS) -> None:
         self.drains: dict[str, Drain] = {}
-        self._budgets = _Lines(most)
-        self._skews = _Lines(most)
+        self._budgets = _Lines(most, min)
+        self._skews = _Lines(most, max)
 
     def add(self, moment: Moment) -> None:
         budgets = moment.picture.budgets
@@ -109,6 +125,10 @@ class History:
                 continue
             if moment.judge.of(pod).reason not in LEFT:
                 drain.pods.add(uid)
+
+
+def _first_number(point: Point) -> float:
+    return point.numbers[0]
 
 
 def skew_of(group: RoleBasedGroup, coordination: str) -> Skew | None:

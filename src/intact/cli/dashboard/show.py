@@ -5,16 +5,27 @@ A drain under both kinds of budget, then a rollout of two roles.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 from intact.cli.dashboard.sources import LiveCluster
 from intact.cli.rbg.standing import Standing, standing
 from intact.kube.client import PatchType
-from intact.kube.resources import NAMESPACES, PDBS, PODS, PUBS, RBGS, STATEFUL_SETS, Resource
+from intact.kube.errors import NotFound
+from intact.kube.resources import (
+    EVENTS,
+    NAMESPACES,
+    PDBS,
+    PODS,
+    PUBS,
+    RBGS,
+    STATEFUL_SETS,
+    Resource,
+)
 from intact.model.pod_state import is_ready, is_terminating
+from intact.model.times import timestamp
 from intact.sandbox.cluster import Sandbox
 from intact.sandbox.intact import Intact
 from intact.sandbox.kubectl_drain import cordon, drain
@@ -26,6 +37,9 @@ TIMES = Times(start=0.5, ready=2.0, termination=1.5)
 PAUSE = 5.0
 """Seconds between two acts."""
 LOOK_EVERY = 0.25
+HISTORY = 500
+"""Changes of each kind: the show goes on for days, and each keeps two versions of an object."""
+EVENTS_KEPT = timedelta(minutes=10)
 SPACES: dict[str, tuple[Resource[Any], shards.Json]] = {
     "llm-pub": (PUBS, budgets.PUB),
     "llm-pdb": (PDBS, budgets.PDB),
@@ -38,7 +52,7 @@ class Show(LiveCluster):
     def __init__(
         self, pause: float = PAUSE, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._sandbox = Sandbox(clock=clock, times=TIMES)
+        self._sandbox = Sandbox(clock=clock, times=TIMES, history=HISTORY)
         super().__init__(self._sandbox.client(), "sandbox")
         self.caption = "the first pods start"
         self._intact = Intact(self._sandbox)
@@ -75,6 +89,7 @@ class Show(LiveCluster):
         for turn in count():
             await self._drain(f"node-{turn % NODES}")
             await self._roll_out(turn + 2)
+            await self._forget_events()
 
     async def _drain(self, node: str) -> None:
         self._say(f"kubectl drain {node}: of each budget, one shard may be down")
@@ -103,6 +118,14 @@ class Show(LiveCluster):
         self._say(f"version {version} runs")
         await self._all_ready()
         await asyncio.sleep(self._pause)
+
+    async def _forget_events(self) -> None:
+        """As API servers do, after an hour."""
+        until = timestamp(self._sandbox.clock() - EVENTS_KEPT)
+        for event in (await self._client.list(EVENTS)).items:
+            if (event.last_timestamp or event.metadata.creation_timestamp) < until:
+                with suppress(NotFound):
+                    await self._client.delete(EVENTS, event.metadata.name, event.metadata.namespace)
 
     async def _all_ready(self) -> None:
         whole = len(SPACES) * len(shards.SHARDS) * shards.PODS_EACH + sum(roles.ROLES.values())

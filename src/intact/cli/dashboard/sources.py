@@ -24,10 +24,14 @@ from intact.model.role_workload import ControllerRevision
 from intact.model.times import timestamp
 from intact.operator.rbg.resources import REVISIONS
 from intact.picture.budgets import BudgetPicture
-from intact.sandbox.rehearsal.film import Film, FilmError, read_film
+from intact.sandbox.rehearsal.film import FORMAT as FILM
+from intact.sandbox.rehearsal.film import Film, FilmError
+from intact.sandbox.rehearsal.film import decode as decode_film
 from intact.sandbox.snapshot.as_objects import objects_of
+from intact.sandbox.snapshot.compressed import DamagedError, read_file
+from intact.sandbox.snapshot.document import FORMAT as SNAPSHOT
 from intact.sandbox.snapshot.document import Snapshot, SnapshotError
-from intact.sandbox.snapshot.document import read as read_snapshot
+from intact.sandbox.snapshot.document import decode as decode_snapshot
 
 Json = dict[str, Any]
 EVENTS_LAST = 2.0
@@ -156,20 +160,41 @@ class Still:
 def from_file(path: Path) -> Still:
     """Raises `click.ClickException` if it is neither a film nor a snapshot."""
     try:
-        film = read_film(path)
-    except FilmError:
-        film = None
-    if film is not None:
-        frame = film.at(0)
-        return Still(f"{path.name}: {film.action}", Moment(frame.objects, frame.now), film)
-    try:
-        found = read_snapshot(path)
-    except SnapshotError as error:
+        body = read_file(path)
+        return _film(path, body) if _format_of(body) == FILM else _snapshot(path, body)
+    except (FilmError, SnapshotError, DamagedError) as error:
         raise click.ClickException(f"{path}: {error}") from None
     except OSError as error:
         raise click.ClickException(f"{path}: {error.strerror}") from None
-    moment = Moment(objects_of(found), datetime.now(UTC))
-    return Still(path.name, moment, revisions=_revisions(found))
+
+
+class _Formatted(msgspec.Struct):
+    format: str = ""
+
+
+def _format_of(body: bytes) -> str:
+    """Raises `SnapshotError` if it is neither."""
+    try:
+        found = msgspec.json.decode(body, type=_Formatted).format
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise SnapshotError(f"this is neither a snapshot nor a film: {error}") from None
+    if found not in (FILM, SNAPSHOT):
+        said = f"its format is {found!r}, not {SNAPSHOT!r} or {FILM!r}"
+        raise SnapshotError(f"this is neither a snapshot nor a film: {said}")
+    return found
+
+
+def _film(path: Path, body: bytes) -> Still:
+    film = decode_film(body)
+    frame = film.at(0)
+    return Still(f"{path.name}: {film.action}", Moment(frame.objects, frame.now), film)
+
+
+def _snapshot(path: Path, body: bytes) -> Still:
+    """At the time when it was taken: what it says is so long ago counts from there."""
+    found = decode_snapshot(body)
+    title = f"{path.name}: {found.time:%Y-%m-%d %H:%M} UTC"
+    return Still(title, Moment(objects_of(found), found.time), revisions=_revisions(found))
 
 
 def _revisions(snapshot: Snapshot) -> list[ControllerRevision]:

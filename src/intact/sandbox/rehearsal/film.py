@@ -173,12 +173,14 @@ def decode(body: bytes) -> Film:
         found = msgspec.json.decode(body, type=Recorded)
     except (msgspec.DecodeError, RecursionError) as error:
         raise FilmError(f"this is no film: {error}") from None
-    if found.format != FORMAT or found.began is None:
+    if found.format != FORMAT:
         raise FilmError(f"this is no film: its format is {found.format!r}, not {FORMAT!r}")
     if found.version != VERSION:
         raise FilmError(
             f"the film has version {found.version}; this version of Intact reads {VERSION}"
         )
+    if found.began is None:
+        raise FilmError("the film is damaged: it does not say when it began")
     times = [0.0, *(each.at for each in found.changes)]
     began = found.began.astimezone(UTC)
     try:

@@ -104,12 +104,14 @@ def decode(body: bytes) -> Snapshot:
         found = msgspec.json.decode(body, type=_File)
     except (msgspec.DecodeError, RecursionError) as error:
         raise SnapshotError(f"this is no snapshot: {error}") from None
-    if found.format != FORMAT or found.time is None:
+    if found.format != FORMAT:
         raise SnapshotError(f"this is no snapshot: its format is {found.format!r}, not {FORMAT!r}")
     if found.version != VERSION:
         raise SnapshotError(
             f"the snapshot has version {found.version}; this version of Intact reads {VERSION}"
         )
+    if found.time is None:
+        raise SnapshotError("the snapshot is damaged: it does not say when it was taken")
     _check(found)
     return Snapshot(
         time=found.time.astimezone(UTC),

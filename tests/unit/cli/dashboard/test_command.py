@@ -1,11 +1,22 @@
 """`intact dashboard`."""
 
+import asyncio
+import os
+import signal
 import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 
+from intact.sandbox.snapshot.document import write
+from tests.support.pictures import pod
+from tests.unit.cli.inhabited import inhabited
 from tests.unit.cli.loopback import invoked
+from tests.unit.sandbox.rehearsal.filmed import groups
 
 
 async def test_a_missing_file(tmp_path: Path) -> None:
@@ -40,3 +51,55 @@ async def test_options_that_do_not_go_together(given: list[str], said: str) -> N
 async def test_a_port_that_is_none() -> None:
     result = await invoked("dashboard", "--port", "70000")
     assert result.exit_code == 2
+
+
+READER = """
+import sys, urllib.request
+with urllib.request.urlopen(sys.argv[1], timeout=20) as page:
+    print("read", page.status, flush=True)
+"""
+
+
+@asynccontextmanager
+async def begun(
+    *arguments: str, **env: str
+) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.subprocess.Process]]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "intact.cli", "dashboard", *arguments),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, **env},
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(40):
+            yield process.stdout, process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_a_browser_that_ends_before_the_command_goes_on_and_ctrl_c(tmp_path: Path) -> None:
+    """As those in a terminal do."""
+    snapshot, reader = tmp_path / "cluster.json", tmp_path / "reader.py"
+    write(groups().snapshot(), snapshot)
+    reader.write_text(READER)
+    browser = f"{sys.executable} {reader} %s"
+    async with begun("--from", str(snapshot), "--open", BROWSER=browser) as (said, process):
+        assert (await said.readline()).startswith(b"open http://127.0.0.1:")
+        assert await said.readline() == b"read 200\n"
+        process.send_signal(signal.SIGINT)
+        assert await said.read() == b"stopped\n"
+        assert await process.wait() == 0
+
+
+async def test_the_title_is_the_context_of_the_cluster(tmp_path: Path) -> None:
+    async with (
+        inhabited(tmp_path, pod("a")) as cluster,
+        begun("--kubeconfig", cluster.kubeconfig, "-n", "llm") as (said, _process),
+        ClientSession() as http,
+    ):
+        address = (await said.readline()).decode().removeprefix("open ").strip()
+        async with http.get(address) as answer:
+            assert "<strong>main: llm</strong>" in await answer.text()

@@ -6,7 +6,7 @@ from fractions import Fraction
 import msgspec
 import pytest
 
-from intact.cli.dashboard.history import MOST_POINTS, History, skew_of
+from intact.cli.dashboard.history import MOST_POINTS, History, Point, skew_of
 from intact.cli.dashboard.moment import Moment
 from intact.picture.objects import Objects
 from tests.support.pictures import NOW, node, pdb, pod
@@ -29,13 +29,38 @@ def test_a_point_for_each_change_of_a_number() -> None:
     assert [(one.at - NOW).total_seconds() for one in points] == [0, 2, 4]
 
 
-@pytest.mark.parametrize(("most", "kept"), [(MOST_POINTS, MOST_POINTS), (None, MOST_POINTS + 50)])
-def test_what_is_kept_is_bounded_and_ends_with_the_budget(most: int | None, kept: int) -> None:
-    history = History(most)
+def test_what_is_kept_of_a_long_time_is_bounded_and_has_its_start_its_dips_and_its_end() -> None:
+    history, count = History(), 20 * MOST_POINTS + 1
+    for second in range(count):
+        history.add(counted(second, 1 if second == 777 else 2 + second % 2))
+        if not second % 100:
+            kept = len(history.of_budget(counted(0, 0).picture.budgets[0]))
+            assert min(second, MOST_POINTS // 3) <= kept <= MOST_POINTS
+    points = history.of_budget(counted(0, 0).picture.budgets[0])
+    assert points[0].at == NOW
+    assert points[-1] == Point(NOW + timedelta(seconds=count - 1), (2, 3, 4))
+    assert min(one.numbers[0] for one in points) == 1
+    [dip] = [one for one in points if one.numbers[0] == 1]
+    assert abs((dip.at - NOW).total_seconds() - 777) < 4 * count / MOST_POINTS
+    assert sorted(points, key=lambda one: one.at) == list(points)
+
+
+def test_the_worst_skew_of_a_long_time_stays() -> None:
+    history = History()
+    for second in range(MOST_POINTS + 1):
+        ready = (4, 0) if second == 7 else (second % 2, 0)
+        history.add(Moment(Objects(rbgs=[rbg(ready)]), NOW + timedelta(seconds=second)))
+    points = history.of_rollout(rbg(), "together")
+    assert len(points) < MOST_POINTS
+    assert max(one.numbers[0] for one in points) == 50
+
+
+def test_a_film_keeps_all_and_a_line_ends_with_its_budget() -> None:
+    history = History(most=None)
     for second in range(MOST_POINTS + 50):
         history.add(counted(second, second % 2))
     budget = counted(0, 0).picture.budgets[0]
-    assert len(history.of_budget(budget)) == kept
+    assert len(history.of_budget(budget)) == MOST_POINTS + 50
     history.add(Moment(Objects(pods=[pod("a")]), NOW))
     assert history.of_budget(budget) == ()
 

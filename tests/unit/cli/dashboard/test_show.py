@@ -1,8 +1,12 @@
 """What the page shows with --sandbox, in simulated time."""
 
 from contextlib import aclosing
+from datetime import datetime, timedelta
+
+import pytest
 
 from intact.cli.dashboard.show import Show
+from intact.model.times import parse_time
 from intact.sandbox.loop import run, wall_clock
 from intact.sandbox.scene.shards import SHARDS
 
@@ -29,6 +33,25 @@ async def played() -> tuple[list[str], list[str]]:
                 assert whole == {"pub/llm", "pdb/llm"}
                 return said, broken
     raise AssertionError("it ended")
+
+
+async def told() -> list[datetime]:
+    """When those evictions were refused that the page still tells of in the third drain."""
+    show = Show(clock=wall_clock())
+    async with show.running(), aclosing(show.moments()) as moments:
+        async for moment in moments:
+            if show.caption.startswith("kubectl drain node-2"):
+                budgets = moment.picture.budgets
+                found = [await show.refused(budget, moment.now) for budget in budgets]
+                return [parse_time(one.last) for each in found for one in each]
+    raise AssertionError("it ended")
+
+
+def test_it_forgets_events_as_clusters_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("intact.cli.dashboard.show.EVENTS_KEPT", timedelta(seconds=30))
+    found = run(told(), seed=1, max_time=LONG_ENOUGH)
+    assert found
+    assert max(found) - min(found) < timedelta(seconds=30)
 
 
 def test_it_drains_and_rolls_out_over_and_over_within_its_budgets() -> None:

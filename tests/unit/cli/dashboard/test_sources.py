@@ -52,14 +52,52 @@ async def test_a_film_begins_with_its_first_frame(tmp_path: Path) -> None:
     assert len(moment.objects.nodes) == 4
 
 
-@pytest.mark.parametrize("text", ["", "{}", "no film"])
-def test_a_file_that_is_neither(tmp_path: Path, text: str) -> None:
+FILMED = {"format": "intact-film", "version": 1, "began": "2026-03-01T12:00:00Z"}
+NEITHER = "this is neither a snapshot nor a film: "
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (b"", f"{NEITHER}Input data was truncated"),
+        (b"no film", f"{NEITHER}JSON is malformed"),
+        (b"[]", f"{NEITHER}Expected `object`, got `array`"),
+        (b"\x1f\x8bbroken", "the compressed file is damaged: "),
+        ({}, f"{NEITHER}its format is '', not 'intact-snapshot' or 'intact-film'"),
+        ({**FILMED, "version": 9}, "the film has version 9; this version of Intact reads 1"),
+        ({**FILMED, "began": None}, "the film is damaged: it does not say when it began"),
+        (
+            {**FILMED, "changes": [{"at": 2}, {"at": 1}]},
+            "the film is damaged: its changes are not in the order of their times",
+        ),
+        ({**FILMED, "objects": {"pods": [{}]}}, "the film is damaged: pods: "),
+        ({**FILMED, "changes": [{"at": "x"}]}, "this is no film: Expected `float`, got `str`"),
+        (
+            {"format": "intact-snapshot", "version": 1},
+            "the snapshot is damaged: it does not say when it was taken",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_shown(tmp_path: Path, given: object, said: str) -> None:
     path = tmp_path / "x"
-    path.write_text(text)
-    with pytest.raises(click.ClickException, match="x: "):
+    path.write_bytes(given if isinstance(given, bytes) else msgspec.json.encode(given))
+    with pytest.raises(click.ClickException) as raised:
         from_file(path)
-    with pytest.raises(click.ClickException, match="No such file"):
+    assert raised.value.message.startswith(f"{path}: {said}")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(click.ClickException, match="missing: No such file"):
         from_file(tmp_path / "missing")
+
+
+async def test_a_snapshot_is_shown_at_the_time_when_it_was_taken(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot.json"
+    snapshot = groups().snapshot()
+    write(snapshot, path)
+    source = from_file(path)
+    assert (await anext(source.moments())).now == snapshot.time
+    assert source.title == "snapshot.json: 2026-03-01 12:00 UTC"
 
 
 async def test_revisions_are_read_again_when_the_group_names_another(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_file(tmp_path: Path, name: str) -> None:
         (b"kind: Pod", "this is no film"),
         (b"{}", "its format is ''"),
         (b'{"format": "intact-snapshot", "version": 1}', "its format is 'intact-snapshot'"),
-        (b'{"format": "intact-film", "version": 1}', "this is no film"),
+        (b'{"format": "intact-film", "version": 1}', "does not say when it began"),
         (b"\x1f\x8b123", "the compressed file is damaged"),
     ],
 )

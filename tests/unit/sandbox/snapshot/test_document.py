@@ -62,7 +62,7 @@ def test_a_kind_has_the_names_that_the_api_uses() -> None:
     [
         (b"kind: Pod", "this is no snapshot"),
         (b"{}", "its format is ''"),
-        (b'{"format": "intact-snapshot", "version": 1}', "no snapshot"),
+        (b'{"format": "intact-snapshot", "version": 1}', "does not say when it was taken"),
         (encode(SNAPSHOT).replace(b'"version":1', b'"version":7', 1), "version 7"),
         (with_pod(metadata=None), r"damaged: pods: .* at `\$\[0\].metadata`"),
         (with_pod(spec={}), "damaged: pods: Object missing required field `containers`"),

@@ -61,9 +61,13 @@ class Filter:
             and (not self.text or self._is_in(meta.name, meta.namespace, node))
         )
 
-    def takes_budget(self, budget: BudgetPicture) -> bool:
-        return (not self.namespace or budget.namespace == self.namespace) and (
-            not self.budget or budget.reference == self.budget
+    def takes_budget(self, budget: BudgetPicture, *, has_rows: bool) -> bool:
+        """`has_rows`: some of what it counts is taken."""
+        return (
+            (not self.namespace or budget.namespace == self.namespace)
+            and (not self.budget or budget.reference == self.budget)
+            and (not self.node or has_rows)
+            and (not self.text or has_rows or self._is_in(budget.reference, budget.namespace))
         )
 
     def _has_text(self, row: Row, names: Sequence[str]) -> bool:
@@ -83,7 +87,10 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
     nodes = sorted(picture.objects.nodes, key=lambda one: by_number(one.metadata.name))
     columns = _columns(nodes, wanted)
     names = [one.metadata.name for one in columns]
-    budgets = [one for one in picture.budgets if wanted.takes_budget(one)]
+    counting = {id(one) for row in found for one in row.budgets}
+    budgets = [
+        one for one in picture.budgets if wanted.takes_budget(one, has_rows=id(one) in counting)
+    ]
     budgets.sort(key=lambda one: (one.current >= one.desired, *_place(one)))
     groups = [row for row in found if row.is_group]
     sections = [

@@ -54,6 +54,27 @@ def test_filters(wanted: Filter, expected: list[str]) -> None:
     assert names(cluster(moment(), wanted)) == expected
 
 
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        (Filter(), ["pdb/llm-pods", "pub/empty", "pub/llm"]),
+        (Filter(text="S1"), ["pdb/llm-pods", "pub/llm"]),  # both count s1-0
+        (Filter(text="EMPT"), ["pub/empty"]),
+        (Filter(text="nothing"), []),
+        (Filter(node="node-1"), ["pdb/llm-pods", "pub/llm"]),
+        (Filter(node="node-9"), []),
+        (Filter(node="node-1", text="empty"), []),
+        (Filter(budget="pub/llm"), ["pub/llm"]),
+        (Filter(namespace="other"), []),
+    ],
+)
+def test_filters_take_the_budgets_of_what_they_take(wanted: Filter, left: list[str]) -> None:
+    empty = pub("empty", selector={"matchLabels": {"app": "no"}})
+    found = cluster(moment(pubs=[pub(), empty], pdbs=[pdb()]), wanted)
+    assert [one["reference"] for one in found["budgets"]] == left
+    assert found["summary"]["budgets"] == len(left)
+
+
 def test_the_filter_of_a_node_leaves_its_column() -> None:
     found = cluster(moment(), Filter(node="node-1"))
     assert [one["name"] for one in found["columns"]] == ["node-1"]

@@ -1,10 +1,16 @@
 """Metadata that every object has."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from intact.model.base import View
+
+if TYPE_CHECKING:
+    _Time = str
+else:
+    _Time = str | None
+"""As a view gives it; the API server writes null for Go's zero time."""
 
 
 class OwnerReference(View):
@@ -52,8 +58,12 @@ class Condition(View):
     status: str
     reason: str = ""
     message: str = ""
-    last_transition_time: str = ""
+    last_transition_time: _Time = ""
     observed_generation: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.last_transition_time:
+            msgspec.structs.force_setattr(self, "last_transition_time", "")
 
 
 class Metadata(Protocol):

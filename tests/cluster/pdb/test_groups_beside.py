@@ -132,9 +132,18 @@ async def test_status_writes_of_other_clients_are_undone(
     assert after.status == before.status
     assert after.metadata.annotations == before.metadata.annotations
     # The API server takes a time that Go calls zero, and shows it as null.
-    zero = {"status": {"disruptedPods": {"red-0": "0001-01-01T00:00:00Z"}}}
+    zero_time = "0001-01-01T00:00:00Z"
+    zero = {"status": {"disruptedPods": {"red-0": zero_time}}}
     await ns.client.patch(PDBS, zero, "llm", ns.name, subresource="status")
     assert (await groups.stored()).status == before.status
+    # Its own refusals reach the writer.
+    untimed = {"type": "Seen", "status": "True", "reason": "R", "message": ""}
+    body = {"status": {"conditions": [untimed | {"lastTransitionTime": zero_time}]}}
+    answer = await ns.ask(
+        "PATCH", PDBS.path(ns.name, "llm", "status"), body, content=PatchType.MERGE
+    )
+    assert answer.code == 422
+    assert "lastTransitionTime: Required value" in answer.message
     # After a write to the annotation itself Intact counts again, and denies until then.
     await groups.annotate(**{"intact.dev/ledger": None})
     found = await groups.counted(

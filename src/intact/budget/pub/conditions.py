@@ -117,10 +117,20 @@ HOLDS_NOTHING_HERE = (
     "the labels of this namespace are not those of the namespaces in which Intact holds budgets "
     "(its --namespace-selector): the budget holds nothing"
 )
+EXEMPT = ("kube-system",)
+"""Namespaces in which no budget holds pods: a cluster must come up without Intact."""
 
 
-def not_selected() -> Condition:
-    return Condition(type=WORKING, status="False", reason=NOT_SELECTED, message=HOLDS_NOTHING_HERE)
+def holds_nothing_in(namespace: str) -> str:
+    """Of a namespace that is not among those in which Intact holds budgets."""
+    if namespace in EXEMPT:
+        return f"Intact holds no pods of {namespace}: the budget counts them and holds nothing"
+    return HOLDS_NOTHING_HERE
+
+
+def not_selected(namespace: str) -> Condition:
+    message = holds_nothing_in(namespace)
+    return Condition(type=WORKING, status="False", reason=NOT_SELECTED, message=message)
 
 
 def unreadable(problem: str) -> Condition:

@@ -26,6 +26,9 @@ _AGAIN = 60.0
 """Seconds after which a gated namespace is probed again."""
 _SOON = 0.1
 """Seconds after which a namespace is probed again that is not gated yet."""
+_MANY = 100
+_LATER = 5.0
+"""The same, after so many probes: nothing may come of it."""
 
 
 class GatedNamespaces:
@@ -46,6 +49,8 @@ class GatedNamespaces:
         self._queue = queue
         self._mark = mark
         self._gated: set[str] = set()
+        self._probes: dict[str, int] = {}
+        """Those in vain, since the namespace was last gated or labelled."""
 
     def is_gated(self, namespace: str) -> bool:
         return namespace in self._gated
@@ -53,13 +58,14 @@ class GatedNamespaces:
     async def reconcile(self, namespace: str) -> None:
         known = self._namespaces.get("", namespace)
         if known is None or is_terminating(known):
-            self._gated.discard(namespace)
+            self._forget(namespace)
             return
         wanted = self._index.has_budgets(namespace) and self._selects(known)
         if (known.metadata.labels.get(GATED_LABEL) == "true") != wanted:
             await self._label(namespace, wanted)
+            self._probes.pop(namespace, None)
         if not wanted:
-            self._gated.discard(namespace)
+            self._forget(namespace)
             return
         try:
             gated = await self._probe(namespace)
@@ -67,11 +73,20 @@ class GatedNamespaces:
             self._set(namespace, gated=False)
             raise
         self._set(namespace, gated=gated)
-        self._queue.add_after(namespace, _AGAIN if gated else _SOON)
+        self._queue.add_after(namespace, _AGAIN if gated else self._soon(namespace))
+
+    def _soon(self, namespace: str) -> float:
+        self._probes[namespace] = probes = self._probes.get(namespace, 0) + 1
+        return _SOON if probes < _MANY else _LATER
+
+    def _forget(self, namespace: str) -> None:
+        self._gated.discard(namespace)
+        self._probes.pop(namespace, None)
 
     def _set(self, namespace: str, *, gated: bool) -> None:
         if gated == (namespace in self._gated):
             return
+        self._probes.pop(namespace, None)
         (self._gated.add if gated else self._gated.discard)(namespace)
         log.info("namespace %s is %s", namespace, "gated" if gated else "not gated")
         for key in self._index.budgets_in(namespace):

@@ -259,7 +259,7 @@ class Recounter:
         self, entry: PubEntry, counted: Recount, problem: str, absence: Absence | None
     ) -> list[Condition]:
         if not self._is_selected(entry.key[0]):
-            return [conditions.not_selected()]
+            return [conditions.not_selected(entry.key[0])]
         gated, budget = self._is_gated(entry.key[0]), entry.budget
         if unreadable := problem_of(budget):
             return [conditions.unreadable(unreadable)]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from intact.budget.pub.conditions import HOLDS_NOTHING_HERE, unreachable
+from intact.budget.pub.conditions import holds_nothing_in, unreachable
 from intact.budget.pub.validation import validate
 from intact.kube.client import Client
 from intact.kube.errors import KubeError
@@ -62,7 +62,7 @@ class PubValidation:
             return annotated(invalid(PUBS, request.name, verdict.errors), [found])
         warnings = verdict.warnings + self._unreachable(budget, request.namespace)
         if not self._is_selected(request.namespace):
-            warnings = [HOLDS_NOTHING_HERE, *warnings]
+            warnings = [holds_nothing_in(request.namespace), *warnings]
         if old is None and budget.spec.target_ref is not None:
             warnings = warnings + await self._targets.warnings(budget.spec.target_ref)
         return AdmissionResponse(allowed=True, warnings=warnings)

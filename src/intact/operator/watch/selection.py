@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from intact.budget.pub.conditions import EXEMPT
 from intact.budget.selectors import Selector
 from intact.kube.store import Store
 from intact.model.meta import LabelSelector
@@ -16,7 +17,8 @@ class Selection:
         self._namespaces = namespaces
 
     def selects(self, namespace: Namespace) -> bool:
-        return self._selector.selects(namespace.metadata.labels)
+        meta = namespace.metadata
+        return meta.name not in EXEMPT and self._selector.selects(meta.labels)
 
     def has(self, name: str) -> bool:
         """A namespace that has not been seen yet counts as one that is selected."""

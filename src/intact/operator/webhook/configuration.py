@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from intact.budget.pdb.scope import POD_SCOPE, SCOPE_LABEL
+from intact.budget.pub.conditions import EXEMPT
 from intact.kube.resources import PDBS, PUBS, RBGS, Resource
 from intact.model.base import View
 from intact.model.meta import LabelSelector, ObjectMeta
@@ -29,7 +30,7 @@ VALIDATE_PDB_PATH = "/validate/pdb"
 PDB_STATUS_PATH = "/gate/pdb-status"
 VALIDATE_RBG_PATH = "/validate/rbg"
 PLACE_PATH = "/place"
-NEVER_GATED = ("kube-system",)
+NEVER_GATED = EXEMPT
 _TIMEOUT = 10
 _NEW_POD_TIMEOUT = 3
 """A pod that starts must not wait long for an Intact that hangs."""

@@ -1,5 +1,7 @@
 """A changed definition marks the budgets that it concerns, and no others."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -30,7 +32,7 @@ BUDGET = PodDisruptionBudget(
 
 
 def moved(group: PodGroup, **meta: str) -> PodGroup:
-    known = {"name": group.metadata.name, "namespace": "ns"} | meta
+    known: dict[str, Any] = {"name": group.metadata.name, "namespace": "ns", **meta}
     return PodGroup(metadata=GroupMeta(**known), spec=group.spec)
 
 

@@ -72,6 +72,25 @@ async def test_a_budget_of_a_namespace_that_is_not_selected_says_that_it_holds_n
             assert scene.stored().status.conditions[0].reason == reason
 
 
+@simulated
+async def test_a_budget_of_an_exempt_namespace_says_that_it_holds_nothing() -> None:
+    async with running() as scene:
+        spec = {"selector": {"matchLabels": A}, "maxUnavailable": 1}
+        body = {"apiVersion": BUDGETS.api_version, "kind": BUDGETS.kind, "spec": spec}
+        body["metadata"] = {"name": "dns"}
+        await scene.client.create(BUDGETS, body, "kube-system")
+        await scene.settle(100)
+        found = scene.api.peek(BUDGETS.full_name, "kube-system", "dns")
+        assert found is not None
+        [working] = found["status"]["conditions"]
+        assert (working["status"], working["reason"]) == ("False", "NotSelected")
+        assert "Intact holds no pods of kube-system" in working["message"]
+        assert found["status"]["observedGeneration"] == 1
+        # It would never find anything out.
+        assert scene.wires[0].count("POST", "/namespaces/kube-system/") == 0
+        assert label(scene, "kube-system") is None
+
+
 @pytest.mark.parametrize("probe_exists", [False, True])
 @simulated
 async def test_a_budget_does_not_work_before_the_api_server_asks(probe_exists: bool) -> None:
@@ -84,6 +103,10 @@ async def test_a_budget_does_not_work_before_the_api_server_asks(probe_exists: b
         assert scene.condition("Working") == "False"
         assert scene.stored().status.conditions[0].reason == "NotGated"
         assert not scene.controller.gating.is_gated(NS)
+        # Not ten times a second for as long as that lasts, as in Intact's own namespace.
+        asked = scene.wires[0].count("POST", "intact-probe/eviction")
+        await scene.settle(100)
+        assert 15 <= scene.wires[0].count("POST", "intact-probe/eviction") - asked <= 25
         scene.register_gate()
         await scene.settle(20)
         assert scene.condition("Working") == "True"

@@ -47,6 +47,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budgets", type=int, nargs=2, default=[20, 200])
     parser.add_argument("--events", type=int, default=10_000)
+    parser.add_argument("--controllers", default="pub")
     arguments = parser.parse_args()
     if min(arguments.budgets) < 1 or arguments.events < 1:
         parser.error("at least one budget and one event are needed")
@@ -55,7 +56,9 @@ def main() -> int:
         for budgets in arguments.budgets:
             # No controller, scheduler or kubelet: only the load changes the cluster.
             with Cluster(without=[CONTROLLER_MANAGER, SCHEDULER, KWOK]) as cluster:
-                results.append(asyncio.run(measure(cluster, budgets, arguments.events)))
+                results.append(
+                    asyncio.run(measure(cluster, budgets, arguments.events, arguments.controllers))
+                )
     except (BenchError, DevclusterError) as error:
         print(f"FAIL: {error}")
         return 1
@@ -79,7 +82,7 @@ def main() -> int:
     return conclude(passed=bar.passed)
 
 
-async def measure(cluster: Cluster, budgets: int, events: int) -> FromStart:
+async def measure(cluster: Cluster, budgets: int, events: int, controllers: str) -> FromStart:
     changes = ReadinessChanges(_NAMESPACE, budgets, PODS_EACH)
     ports = Ports()
     try:
@@ -89,7 +92,7 @@ async def measure(cluster: Cluster, budgets: int, events: int) -> FromStart:
             await fill(client, _NAMESPACE, budgets, PODS_EACH)
             for number in range(budgets):
                 await protect(client, _NAMESPACE, number, "10%")
-            options = gate_options(f"127.0.0.1:{ports.reserve()}")
+            options = gate_options(f"127.0.0.1:{ports.reserve()}", controllers)
             log = cluster.logs / "intact.log"
             with OperatorProcess(cluster.kubeconfig, log, *options) as operator:
                 return await _run(client, operator, changes, events)

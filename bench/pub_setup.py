@@ -25,9 +25,9 @@ def pod_name(number: int) -> str:
     return f"web-{number}"
 
 
-def gate_options(bind: str) -> tuple[str, ...]:
+def gate_options(bind: str, controllers: str = "pub") -> tuple[str, ...]:
     """The options of an operator that answers admission reviews."""
-    return ("--install", "--controllers=pub", f"--webhook-bind={bind}")
+    return ("--install", f"--controllers={controllers}", f"--webhook-bind={bind}")
 
 
 async def fill(client: Client, namespace: str, sets: int, pods_each: int) -> None:

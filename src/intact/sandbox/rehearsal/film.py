@@ -183,10 +183,12 @@ def decode(body: bytes) -> Film:
         raise FilmError("the film is damaged: it does not say when it began")
     times = [0.0, *(each.at for each in found.changes)]
     began = found.began.astimezone(UTC)
+    refused = [at for each in found.refusals for at in (each.at, each.until)]
+    longest = max([*times, *refused], key=abs)
     try:
-        began + timedelta(seconds=times[-1])
+        began + timedelta(seconds=longest)
     except OverflowError:
-        raise FilmError(f"the film is damaged: nothing is {times[-1]} seconds long") from None
+        raise FilmError(f"the film is damaged: nothing is {longest} seconds long") from None
     if times != sorted(times):
         raise FilmError("the film is damaged: its changes are not in the order of their times")
     return Film(

@@ -126,6 +126,10 @@ def test_what_is_no_film_is_said(tmp_path: Path, given: bytes, why: str) -> None
         read_film(tmp_path / "film.json")
 
 
+WORDS = {"namespace": "llm", "pod": "a", "uid": "u", "node": "n", "why": "no"}
+REFUSAL = {"at": 1, "until": 1, **WORDS}
+
+
 @pytest.mark.parametrize(
     ("values", "why"),
     [
@@ -134,6 +138,8 @@ def test_what_is_no_film_is_said(tmp_path: Path, given: bytes, why: str) -> None
         ({"objects": {"pods": [1]}}, "damaged: pods"),
         ({"changes": [{"at": 2}, {"at": 1}]}, "not in the order"),
         ({"changes": [{"at": 1e300}]}, "seconds long"),
+        ({"refusals": [{**REFUSAL, "at": 1e300}]}, "seconds long"),
+        ({"refusals": [{**REFUSAL, "until": -1e300}]}, "seconds long"),
     ],
 )
 def test_a_film_that_cannot_be_shown_is_said(values: dict[str, Any], why: str) -> None:

@@ -8,7 +8,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
+from intact.budget.pub.conditions import total_unknown
 from intact.budget.pub.decision import Decision, Reason, Subject, decide
 from intact.budget.pub.ledger import FIRST_WAIT, RECORD_LIFETIME, STANDS_FOR, Operation
 from intact.budget.pub.node_deadline import NodeDeadline
@@ -565,6 +567,19 @@ MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, str]] = {
         (
             "Pod p0 cannot go now: 0 of 0 pods are available; the budget web requires 0. "
             "It waits for Intact to count its new pods."
+        ),
+    ),
+    "the total is not known": (
+        pod(),
+        structs.replace(
+            budget(allowed=0),
+            status=structs.replace(
+                budget(allowed=0).status, conditions=[total_unknown("a scale cannot be read")]
+            ),
+        ),
+        (
+            "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
+            "It allows nothing now: a scale cannot be read."
         ),
     ),
     "not counted yet": (

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from intact.budget.label_groups import is_batch_key
+from intact.budget.pub.conditions import TOTAL_UNKNOWN
 from intact.budget.pub.kept_pods import next_forgotten
 from intact.budget.pub.node_deadline import NodeDeadline
 from intact.budget.pub.settings import UNHEALTHY_POLICY, UnhealthyPolicy
@@ -95,6 +96,9 @@ def _one_by_one(budget: PodUnavailableBudget) -> str:
 
 def _waits_for(status: PubStatus) -> str:
     ledger = status.ledger
+    for condition in status.conditions:
+        if condition.type == TOTAL_UNKNOWN and condition.status == "True":
+            return f"It allows nothing now: {condition.message}."
     if not status.total_replicas:
         return "It waits for Intact to count its new pods."
     if status.desired_available >= status.total_replicas:

@@ -256,7 +256,17 @@ def _kept(
             missing = budget.status.total_replicas - others - kept[_NO_OWNER].pods
             missing = min(missing, let_go) if others else missing
         kept[_NO_OWNER] = with_gone(kept[_NO_OWNER], missing, now)
+    if _NO_OWNER in before and not is_reached and _are_adopted(budget, counts, expectation):
+        kept.pop(_NO_OWNER, None)
     return {uid: one for uid, one in kept.items() if one.pods}
+
+
+def _are_adopted(budget: PodUnavailableBudget, counts: Counts, expectation: Expectation) -> bool:
+    """Whether the pods without an owner all have one now, and have not gone: their owners want as
+    many as were expected, and have them."""
+    none_left = not counts.pods_by_owner().get(_NO_OWNER)
+    are_enough = expectation.pods >= budget.status.total_replicas
+    return none_left and are_enough and not expectation.missing
 
 
 def _is_reached(budget: PodUnavailableBudget, counts: Counts, expectation: Expectation) -> bool:

@@ -1,8 +1,9 @@
 """What a denial says, for each state of a budget."""
 
-import msgspec
 import pytest
+from msgspec import structs
 
+from intact.budget.pub.conditions import total_unknown
 from intact.budget.pub.subject import Subject
 from intact.model.pub import KeptPods, PodGroupPolicy, PodUnavailableBudget
 from intact.model.times import timestamp
@@ -88,6 +89,19 @@ MESSAGES: dict[str, tuple[Subject, PodUnavailableBudget, str]] = {
             "It waits for Intact to count its new pods."
         ),
     ),
+    "the total is not known": (
+        pod(),
+        structs.replace(
+            budget(allowed=0),
+            status=structs.replace(
+                budget(allowed=0).status, conditions=[total_unknown("a scale cannot be read")]
+            ),
+        ),
+        (
+            "Pod p0 cannot go now: 9 of 10 pods are available; the budget web requires 9. "
+            "It allows nothing now: a scale cannot be read."
+        ),
+    ),
     "not counted yet": (
         pod(),
         budget(observed=0),
@@ -114,6 +128,6 @@ def test_a_denial_says_that_pods_are_held_one_by_one() -> None:
     batches = budget(allowed=0, groups=True, reached=False)
     key = "batch.coordination.workloads.x-k8s.io/pair"
     policy = PodGroupPolicy(group_label_key=key)
-    spec = msgspec.structs.replace(batches.spec, pod_group_policy=policy)
-    denial = ask(msgspec.structs.replace(batches, spec=spec), pod(group="llm/0"))
+    spec = structs.replace(batches.spec, pod_group_policy=policy)
+    denial = ask(structs.replace(batches, spec=spec), pod(group="llm/0"))
     assert "No batch has all its pods: until one has" in denial.message

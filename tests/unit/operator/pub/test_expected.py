@@ -26,6 +26,7 @@ from tests.unit.operator.pub.scene import (
     Anything,
     Scene,
     in_background,
+    reference,
     running,
 )
 from tests.unit.operator.pub.test_index import A, lws, lws_group
@@ -399,6 +400,41 @@ async def test_pods_that_their_owner_leaves_behind_are_as_many_as_they_were(earl
         assert await scene.delete("top-1") == 429
         await scene.settle(GONE_FOR.total_seconds())
         assert scene.numbers() == (1, 3, 2, 3)
+
+
+@simulated
+async def test_a_surplus_pod_of_a_workload_does_not_succeed_one_without_an_owner() -> None:
+    async with running() as scene:
+        top = await scene.workload(REPLICA_SET, "top", 2, pods=2, labels=A)
+        await scene.pods("alone", labels=A)
+        await scene.budget(maxUnavailable=1)
+        await scene.settle()
+        assert await scene.delete("alone") == 200
+        await scene.finish("alone")
+        await scene.pods("top-surplus", owner=top, labels=A)
+        await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 3)
+
+
+@simulated
+async def test_pods_that_another_workload_takes_over_are_not_gone() -> None:
+    async with running() as scene:
+        await scene.workload(STATEFUL_SET, "top", 4, pods=4, labels=A)
+        await scene.budget(maxUnavailable=1)
+        await scene.settle()
+        for number in range(4):
+            cut_off = {"metadata": {"ownerReferences": None}}
+            await scene.client.patch(PODS, cut_off, f"top-{number}", NS)
+        await scene.client.delete(STATEFUL_SET, "top", NS)
+        await scene.settle()
+        assert scene.numbers() == (1, 4, 3, 4)
+        top = await scene.workload(STATEFUL_SET, "top", 4, labels=A)
+        for number in range(4):
+            adopted = {"metadata": {"ownerReferences": [reference(top)]}}
+            await scene.client.patch(PODS, adopted, f"top-{number}", NS)
+        await scene.settle()
+        assert scene.numbers() == (1, 4, 3, 4)
+        assert [await scene.delete(f"top-{number}") for number in range(2)] == [200, 429]
 
 
 @pytest.mark.parametrize("resource", [STATEFUL_SET, SHARD], ids=lambda found: found.kind)

@@ -172,8 +172,7 @@ class Certificates:
             found = _authority_of(secret)
         except Unusable as error:
             wanted = (self._authority or new_authority(now)).renewed(now)
-            await self._replace(secret, wanted)
-            self._report(secret, str(error))
+            await self._replace(secret, wanted, problem=str(error))
             return wanted
         if not found.is_due(now):
             return found
@@ -181,8 +180,10 @@ class Certificates:
         await self._replace(secret, wanted)
         return wanted
 
-    async def _replace(self, secret: Secret, wanted: Authority) -> None:
+    async def _replace(self, secret: Secret, wanted: Authority, *, problem: str = "") -> None:
+        """`problem`: why the present one cannot be used."""
         meta = secret.metadata
+        is_gone = False
         try:
             body = _secret(wanted, meta.resource_version)
             await self._client.update(SECRETS, body, SECRET, self._namespace)
@@ -191,6 +192,10 @@ class Certificates:
             await self._client.delete(
                 SECRETS, SECRET, self._namespace, resource_version=meta.resource_version
             )
+            is_gone = True
+        if problem:
+            self._report(secret, problem)
+        if is_gone:  # another process may create the next one first
             await self._client.create(SECRETS, _secret(wanted, ""), self._namespace)
 
     def _report(self, secret: Secret, problem: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import ssl
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -193,6 +194,29 @@ async def test_a_secret_that_cannot_be_written_is_deleted_and_created(client: Cl
     new = await client.get(SECRETS, SECRET, "ns")
     assert new["metadata"]["uid"] != old["metadata"]["uid"]
     assert await secret_bundle(client) == replica.ca_bundle
+
+
+async def test_a_secret_is_told_as_replaced_although_another_process_creates_the_next_one(
+    client: Client,
+) -> None:
+    """Between the deletion by one and the creation by it, the other one looks."""
+    replica, other = Certificates(client, "ns", [HOST]), Certificates(client, "ns", [HOST])
+    await client.create(SECRETS, {"metadata": {"name": SECRET}, "data": {"ca.crt": None}}, "ns")
+    update, create = client.update, client.create
+
+    async def refuse(*arguments: object, **options: object) -> object:
+        client.update = update  # type: ignore[method-assign]
+        raise Invalid(Status(code=422, message="field is immutable"))
+
+    async def create_later(*arguments: Any, **options: Any) -> object:
+        client.create = create  # type: ignore[method-assign]
+        await other.refresh()
+        return await create(*arguments, **options)
+
+    client.update, client.create = refuse, create_later  # type: ignore[assignment, method-assign]
+    await replica.refresh()
+    assert replica.ca_bundle == other.ca_bundle == await secret_bundle(client)
+    assert (replica.replaced, other.replaced) == (1, 0)
 
 
 async def test_an_authority_of_somebody_else_is_taken_over(client: Client, clock: Clock) -> None:

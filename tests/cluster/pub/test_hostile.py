@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+from collections import Counter
 
 import aiohttp
 
 from intact.kube.resources import PUBS
 from intact.operator.webhook.configuration import VALIDATING
+from tests.support import objects
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import NamespaceUnderTest, eventually, is_available
-from tests.support.objects import PDBS, STATEFUL_SETS, Json
+from tests.support.objects import PDBS, PODS, STATEFUL_SETS, Json
 from tests.support.pub_cases import budget
 from tests.support.webhooks import webhook_server
 
@@ -219,6 +221,27 @@ async def test_an_eviction_is_pinned_to_its_pod(ns: NamespaceUnderTest) -> None:
 async def looked(ns: NamespaceUnderTest, seen: list[str]) -> bool:
     assert (await ns.evict("a", dry_run="All")).code == 201
     return bool(seen)
+
+
+async def test_hundreds_of_evictions_at_once_are_each_decided(ns: NamespaceUnderTest) -> None:
+    """However long one takes: none is denied for being slow, and none is one too many."""
+    names = [f"pod-{number}" for number in range(600)]
+    some = asyncio.Semaphore(50)
+    many = asyncio.Semaphore(300)
+
+    async def create(name: str, node: int) -> None:
+        async with some:
+            await ns.create(PODS, objects.pod(name, node=f"node-{node % 3}", labels=WEB))
+
+    async def evict(name: str) -> int:
+        async with many:
+            return (await ns.evict(name)).code
+
+    await asyncio.gather(*(create(name, node) for node, name in enumerate(names)))
+    await ns.running(len(names))
+    await ns.budget(SELECTOR | {"maxUnavailable": "50%"}, unavailable_allowed=300)
+    codes = await asyncio.gather(*map(evict, names))
+    assert Counter(codes) == {201: 300, 429: 300}
 
 
 def eviction(ns: NamespaceUnderTest, name: str, options: Json) -> tuple[str, Json]:

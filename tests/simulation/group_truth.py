@@ -5,8 +5,8 @@ group was down already and either an eviction had let it go or the budget is `Al
 whose need no group can reach lets no ready pod go at all.
 
 The gate is not charged with what it could not know: a pod that failed on its own counts as ready
-until a recount has seen it, and for an eviction that was recorded before, it still does. A group
-that was down counts as down until a recount has seen that it is up again.
+until a recount has seen it, and for an eviction that was recorded before, it still does. A pod that
+is ready again counts as not ready until a recount has seen that, and so may its group as down.
 """
 
 import json
@@ -28,6 +28,8 @@ class TooManyDown(AssertionError):
 class _Pod:
     obj: Json
     ready: bool
+    since: int
+    """When it turned ready, if it is."""
 
     @property
     def group(self) -> str:
@@ -62,9 +64,6 @@ class GroupTruth:
         """Since when pods have failed, and their groups: also of those that are gone."""
         self._place: dict[str, str] = {}
         """By name, the failed pod whose successor has not been ready yet."""
-        self._down: set[str] = set()
-        self._up_since: dict[str, int] = {}
-        """When groups that were down came up again."""
         self._let_go: dict[str, None] = {}
         """Groups that the budget could afford to let go, until a recount has found them up again.
         Only the ledger says when: by its count, pods are gone that are about to go."""
@@ -79,13 +78,10 @@ class GroupTruth:
         self._revision = self._api.revision
         self._look_at_budget()
         taken = self._look_at_pods()
-        down = self.down()
-        self.counted = self.counted or (self._budget is not None and not down)
-        self._up_since |= dict.fromkeys(self._down - down, self._revision)
-        self._down = down
+        self.counted = self.counted or (self._budget is not None and not self.down())
         if self.counted:
-            for name, group in taken:
-                self._charge(name, group)
+            for name, pod in taken:
+                self._charge(name, pod)
 
     def down(self, known: int | None = None) -> set[str]:
         """Groups below their need; those that failed after `known` count as they were."""
@@ -117,8 +113,8 @@ class GroupTruth:
             if len(self._groups) - len(down) >= self._desired:
                 self._let_go[group] = None
 
-    def _look_at_pods(self) -> list[tuple[str, str]]:
-        """The ready pods that were just evicted: names and groups."""
+    def _look_at_pods(self) -> list[tuple[str, _Pod]]:
+        """The ready pods that were just evicted, by name, as they were."""
         taken = []
         here: dict[str, _Pod] = {}
         for obj in self._api.objects("pods", NAMESPACE):
@@ -128,14 +124,16 @@ class GroupTruth:
             if old is not None and old.obj is obj:
                 here[uid] = old
                 continue
-            new = here[uid] = _Pod(obj, is_ready(obj) and not is_terminating(obj))
+            ready = is_ready(obj) and not is_terminating(obj)
+            since = old.since if old is not None and old.ready else self._revision
+            new = here[uid] = _Pod(obj, ready, since)
             if new.ready:
                 self._failed.pop(uid, None)
                 self._failed.pop(self._place.pop(name, ""), None)
             if old is None or not old.ready or new.ready:
                 continue
             if is_terminating(obj):
-                taken.append((name, new.group))
+                taken.append((name, old))
             else:
                 self.failures += 1
                 self._failed[uid] = self._revision, new.group
@@ -143,13 +141,14 @@ class GroupTruth:
         self._pods = here
         return taken
 
-    def _charge(self, name: str, group: str) -> None:
+    def _charge(self, name: str, pod: _Pod) -> None:
+        group = pod.group
         known = min(self._seen, self._recorded.get(name, self._seen))
         down = self.down(known)
         if group not in down:
             return
         left = len(self._groups) - len(down)
-        was_down = self._was_down(group, known)
+        was_down = self._was_down(pod, known)
         if self._reachable and left >= self._desired:
             return
         if self._reachable and was_down and (self._always_allow or group in self._let_go):
@@ -160,7 +159,7 @@ class GroupTruth:
                 f"{self._desired} desired; down: {sorted(down)}"
             )
 
-    def _was_down(self, group: str, known: int) -> bool:
-        """Before its pod was taken just now: in truth, or as far as a recount has seen."""
-        ready = 1 + sum(pod.ready for pod in self._pods.values() if pod.group == group)
-        return ready < self._need or self._up_since.get(group, 0) > known
+    def _was_down(self, taken: _Pod, known: int) -> bool:
+        """Its group, before it was taken just now: in truth, or as far as a recount has seen."""
+        others = [pod for pod in self._pods.values() if pod.group == taken.group and pod.ready]
+        return sum(pod.since <= known for pod in (taken, *others)) < self._need

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from intact.budget.pub.conditions import EXEMPT
 from intact.cli.check.alternatives import about as about_of
 from intact.cli.check.alternatives import alternatives, named
 from intact.cli.check.located import Located
@@ -20,7 +21,6 @@ from intact.model.meta import api_group
 from intact.model.pdb import PdbMeta, PdbSpec, PodDisruptionBudget
 from intact.model.pub import PodUnavailableBudget, salvage
 from intact.model.scheduling import GangWorkload, LeaderWorkerSet, PodGroup
-from intact.operator.webhook.configuration import NEVER_GATED
 from intact.picture.coverage import PDB, PUB
 from intact.picture.findings import rules
 from intact.picture.findings.check import check, in_order
@@ -133,7 +133,7 @@ class _Files:
             draw(objects),
             live=False,
             targets=self._targets(),
-            exempt=NEVER_GATED,
+            exempt=EXEMPT,
             uncounted=would_be.uncounted,
             unread=self.unread,
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from intact.budget.pub.conditions import EXEMPT
 from intact.cli.check.installation.definitions import others_own_pubs
 from intact.cli.check.located import Located
 from intact.cli.reading import read_objects
@@ -12,14 +13,13 @@ from intact.kube.resources import Resource
 from intact.model.meta import api_group
 from intact.model.pub import PodUnavailableBudget
 from intact.model.workload import Workload
-from intact.operator.webhook.configuration import NEVER_GATED
 from intact.picture.findings.check import check
 from intact.picture.findings.facts import Facts, Target, TargetState
 from intact.picture.picture import Picture, draw
 
 
 async def check_cluster(
-    client: Client, namespace: str = "", exempt: Collection[str] = NEVER_GATED
+    client: Client, namespace: str = "", exempt: Collection[str] = EXEMPT
 ) -> tuple[list[Located], dict[str, str], int]:
     """The findings of one namespace, or of all; what could not be read, and why; and how many
     budgets there are. Intact never holds pods of `exempt` namespaces. Raises `KubeError` if pods

@@ -30,7 +30,6 @@ VALIDATE_PDB_PATH = "/validate/pdb"
 PDB_STATUS_PATH = "/gate/pdb-status"
 VALIDATE_RBG_PATH = "/validate/rbg"
 PLACE_PATH = "/place"
-NEVER_GATED = EXEMPT
 _TIMEOUT = 10
 _NEW_POD_TIMEOUT = 3
 """A pod that starts must not wait long for an Intact that hangs."""
@@ -209,7 +208,7 @@ def _labelled(
     label: str, exempt_namespaces: Iterable[str], selected: LabelSelector = EVERYWHERE
 ) -> Json:
     """Namespaces with this label."""
-    exempt = sorted({*NEVER_GATED, *exempt_namespaces})
+    exempt = sorted({*EXEMPT, *exempt_namespaces})
     return {
         "matchExpressions": [
             {"key": label, "operator": "In", "values": ["true"]},

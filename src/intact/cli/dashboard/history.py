@@ -132,13 +132,14 @@ def _first_number(point: Point) -> float:
 
 
 def skew_of(group: RoleBasedGroup, coordination: str) -> Skew | None:
-    """None if there is no such coordination, or nothing of it is known yet."""
+    """None if there is no such coordination, nothing of it is known yet, or its roles never served
+    together: while a RoleBasedGroup comes up, nothing bounds how far they are apart."""
     rules = group.spec.coordination_named(coordination)
     state = group.status.coordination_named(coordination)
     if rules is None or state is None or type_of(rules) != ROLLING_UPDATE:
         return None
     roles = [one for one in state.progress.values() if one.desired]
-    if not roles:
+    if not roles or not group.status.current_revision:
         return None
     progress = [Fraction(one.ready, one.desired) for one in roles]
     given = rolling_rules(rules).max_skew

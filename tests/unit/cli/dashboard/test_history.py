@@ -83,6 +83,17 @@ def test_skew_and_its_bound(
     assert skew_of(rbg(ready), "apart") is None
 
 
+def test_a_group_that_comes_up_has_no_skew() -> None:
+    """Its roles become ready as they do: nothing holds them to a bound."""
+    group = rbg((4, 0), skew="10%")
+    status = msgspec.structs.replace(group.status, current_revision="")
+    group = msgspec.structs.replace(group, status=status)
+    assert skew_of(group, "together") is None
+    history = History()
+    history.add(Moment(Objects(rbgs=[group]), NOW))
+    assert history.of_rollout(group, "together") == ()
+
+
 def test_the_skew_over_time() -> None:
     history = History()
     for second, ready in enumerate([(0, 0), (1, 0), (2, 0), (2, 1)]):

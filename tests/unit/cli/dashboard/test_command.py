@@ -72,7 +72,7 @@ async def begun(
     )
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(120):
             yield process.stdout, process
     finally:
         if process.returncode is None:

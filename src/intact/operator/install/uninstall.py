@@ -17,7 +17,14 @@ from intact.model.listing import listed
 from intact.operator.install.budgets import Say, give_groups_back, take_working_back
 from intact.operator.install.groups import Fate, Refused, remove_groups
 from intact.operator.install.install import CRDS
-from intact.operator.install.survey import Survey, named, own_definitions, survey, targets
+from intact.operator.install.survey import (
+    Survey,
+    named,
+    own_definitions,
+    place_outside,
+    survey,
+    targets,
+)
 from intact.operator.names import LABELS
 from intact.operator.rbg.pods.evictions import let_go
 from intact.operator.webhook.configuration import (
@@ -65,6 +72,7 @@ async def uninstall(
         )
     if agreed.refusal:
         raise Refused(agreed.refusal)
+    outside = await place_outside(client, namespace, outside)
     if agreed.others:
         await _remove_namespaced(client, namespace, outside, leave_to_helm, agreed.others, say)
         return

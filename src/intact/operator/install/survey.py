@@ -104,6 +104,11 @@ def targets(
     return found
 
 
+def is_shared(resource: Resource[Any], namespace: str, name: str) -> bool:
+    """Whether all installations use it. The bindings of their accounts have names of their own."""
+    return not namespace and (resource.kind != _BINDINGS.kind or name == _HOOK)
+
+
 def named(kind: str, namespace: str, name: str) -> str:
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
@@ -142,7 +147,8 @@ async def survey(
     goes = [
         named(resource.kind, place, name)
         for resource, place, name in ((VALIDATING, "", NAME), *removed, (MUTATING, "", NAME))
-        if (place or not elsewhere) and await _exists(client, resource, place, name)
+        if not (elsewhere and is_shared(resource, place, name))
+        and await _exists(client, resource, place, name)
     ]
     if elsewhere:
         stays = [f"all that it shares with the Intact in {listed(elsewhere)}"]

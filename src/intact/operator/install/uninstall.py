@@ -19,6 +19,7 @@ from intact.operator.install.groups import Fate, Refused, remove_groups
 from intact.operator.install.install import CRDS
 from intact.operator.install.survey import (
     Survey,
+    is_shared,
     named,
     own_definitions,
     place_outside,
@@ -118,7 +119,7 @@ async def _remove_namespaced(
     await _delete(client, *deployment, say)
     await _wait_for_pods(client, namespace, say)
     for target in rest:
-        if target[1]:
+        if not is_shared(*target):
             await _delete(client, *target, say)
     say(f"webhooks, roles, CRDs and all their objects stay: Intact also works in {listed(others)}")
 

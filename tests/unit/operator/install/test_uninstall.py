@@ -284,8 +284,8 @@ async def test_what_another_installation_shares_stays() -> None:
     await asyncio.sleep(1)
     said: list[str] = []
     await uninstall(client, HOME, outside="default", crds=False, say=said.append)
-    assert {"ClusterRole", "ClusterRoleBinding"} <= await left(client)
-    assert "Deployment" not in await left(client)
+    assert "ClusterRole" in await left(client)
+    assert not {"ClusterRoleBinding", "Deployment"} & await left(client)
     assert (await client.list(VALIDATING)).items != []
     assert (await client.list(MUTATING)).items != []
     assert said[-1] == (

@@ -325,14 +325,17 @@ async def test_the_roles_of_an_installation_that_waits_stay() -> None:
 
 
 @simulated
+@pytest.mark.parametrize("waits", [True, False], ids=["waits there", "is not there"])
 @pytest.mark.parametrize("outside", ["default", HOME, "another"])
 async def test_an_installation_in_another_namespace_than_the_one_given_stays_as_it_is(
-    outside: str,
+    outside: str, waits: bool
 ) -> None:
-    """Whatever the namespace of the context is."""
+    """Whatever the namespace of the context is, and whether or not another one waits."""
     api = new_api()
     client = await installed(api)
     await client.create(NAMESPACES, {"metadata": {"name": "another"}})
+    if waits:
+        await create_all(client, [deployment_of("another")])
     here = Election(Client(api), HOME, LEASE, "here")
 
     async def lead() -> None:
@@ -341,11 +344,13 @@ async def test_an_installation_in_another_namespace_than_the_one_given_stays_as_
     working = asyncio.create_task(here.run(lead))
     await asyncio.sleep(1)
     before = await left(client)
+    deployments = resource_of(deployment_of("another"))
     found = await survey(client, "another", outside=outside, crds=False)
     assert not any("Webhook" in line or HOME in line for line in found.goes)
     said: list[str] = []
     await uninstall(client, "another", outside=outside, crds=False, say=said.append)
     assert await left(client) == before
+    assert (await client.list(deployments, "another")).items == []
     assert (await client.get(SECRETS, SECRET, HOME)).metadata.name == SECRET
     assert (await client.list(NAMESPACES, labels=GATED_LABEL)).items != []
     assert said[-1] == (

@@ -169,6 +169,7 @@ BAD: list[tuple[str, Any]] = [
     ("image", "a b"),
     ("imagePullPolicy", "Sometimes"),
     ("imagePullSecrets", ["Upper"]),
+    ("imagePullSecrets", [{"name": "one"}]),
     ("controllers", ["pub", "none"]),
     ("controllers", []),
     ("controllers", ["pub", "pub"]),

@@ -34,10 +34,11 @@ def show(namespace: str, values: str | None, parameters: Mapping[str, Any]) -> N
 
 def _read_file(name: str) -> dict[str, Any]:
     try:
-        found = msgspec.yaml.decode(Path(name).read_bytes())
+        # As helm reads it: a number that is a key, and a date, are texts.
+        found = msgspec.to_builtins(msgspec.yaml.decode(Path(name).read_bytes()), str_keys=True)
     except OSError as error:
         raise click.UsageError(f"--values: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError) as error:
         raise click.UsageError(f"--values {name}: {error}") from error
     if found is None:
         return {}

@@ -130,6 +130,19 @@ async def install_claims(ns: NamespaceUnderTest) -> None:
     await eventually(served, bool, "NodeClaims to be served")
 
 
+async def test_a_deadline_that_is_taken_back_lets_nothing_go(
+    ns: NamespaceUnderTest, node: str
+) -> None:
+    """Although Intact has read it a moment before it would have come."""
+    await protected(ns, node)
+    at = after(3)
+    await annotate(ns, node, **{OURS: at})
+    assert f"must be empty by {at}" in (await ns.evict("a")).message
+    assert (await ns.kubectl("annotate", "node", node, f"{OURS}-"))[0] == 0
+    await asyncio.sleep(3)
+    assert [(await ns.evict("a")).code, (await ns.delete("b")).code] == [429, 429]
+
+
 async def test_a_budget_ignores_deadlines(ns: NamespaceUnderTest, node: str) -> None:
     await protected(ns, node, **{"intact.dev/node-deadlines": "Ignore"})
     await annotate(ns, node, **{OURS: after(-60)})

@@ -42,6 +42,13 @@ def test_flags_override_the_file(tmp_path: Path) -> None:
     assert printed("--values", str(file), "--memory-limit", "3Gi") == manifests(wanted)
 
 
+def test_keys_and_dates_of_the_file_are_texts_as_for_helm(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text("labels: {1: a, since: 2026-01-02}\n")
+    wanted = read_settings({"labels": {"1": "a", "since": "2026-01-02"}})
+    assert printed("--values", str(file)) == manifests(wanted)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -71,6 +78,9 @@ def test_a_bad_value_is_one_line_with_the_flag(given: tuple[str, str], said: str
         ("other: 1", "unknown field `other`"),
         ("- 1", "is not a map of values"),
         ("a: [", "--values"),
+        ("1: a", "unknown field `1`"),
+        ("labels: {true: a}", "--values"),
+        ("labels: &a {a: *a}", "--values"),
     ],
 )
 def test_a_bad_value_is_one_line_with_the_file(tmp_path: Path, text: str, said: str) -> None:

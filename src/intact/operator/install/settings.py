@@ -322,7 +322,7 @@ def _told(given: Mapping[str, Any], error: str) -> BadSetting:
         names = node["propertyNames"]
         bad = [key for key in value if not re.search(names["pattern"], key)]
         return BadSetting(path, f"{', '.join(map(repr, bad))} is not {names['title']}")
-    if isinstance(value, Mapping) and place.endswith("]"):
+    if isinstance(value, Mapping) and place.endswith("[...]"):
         value = next(each for each in value.values() if not _fits(each, node))
     if choices := node.get("enum"):
         return BadSetting(path, f"{value!r} is not one of {', '.join(map(str, choices))}")

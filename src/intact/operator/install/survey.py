@@ -104,6 +104,11 @@ def targets(
     return found
 
 
+def is_shared(resource: Resource[Any], namespace: str, name: str) -> bool:
+    """Whether all installations use it. The bindings of their accounts have names of their own."""
+    return not namespace and (resource.kind != _BINDINGS.kind or name == _HOOK)
+
+
 def named(kind: str, namespace: str, name: str) -> str:
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
@@ -133,15 +138,17 @@ async def survey(
     leave_to_helm: bool = False,
 ) -> Survey:
     """Raises `KubeError`."""
+    outside = await place_outside(client, namespace, outside)
     ours, others = await own_definitions(client)
-    elsewhere = [] if crds else await _elsewhere(client, namespace, outside)
+    elsewhere = [] if crds else await _elsewhere(client, namespace, outside, leave_to_helm)
     waiting = [] if crds or leave_to_helm else await _waiting(client, namespace)
     keep = bool(waiting)
     removed = targets(namespace, outside, leave_to_helm=leave_to_helm, keep_roles=keep)
     goes = [
         named(resource.kind, place, name)
         for resource, place, name in ((VALIDATING, "", NAME), *removed, (MUTATING, "", NAME))
-        if (place or not elsewhere) and await _exists(client, resource, place, name)
+        if not (elsewhere and is_shared(resource, place, name))
+        and await _exists(client, resource, place, name)
     ]
     if elsewhere:
         stays = [f"all that it shares with the Intact in {listed(elsewhere)}"]
@@ -173,11 +180,23 @@ async def survey(
     return Survey(tuple(goes), tuple(stays), tuple(groups), refusal)
 
 
-async def _elsewhere(client: Client, namespace: str, outside: str) -> list[str]:
-    """The namespaces of other installations that work, if one is installed in this one."""
-    if not await _exists(client, _DEPLOYMENTS, namespace, OPERATOR):
-        return []
-    return await working(client, {namespace, outside})
+async def place_outside(client: Client, namespace: str, outside: str) -> str:
+    """The namespace that a process outside the cluster has used, unless another installation is
+    there."""
+    if outside in ("", namespace):
+        return outside
+    return "" if await _exists(client, _DEPLOYMENTS, outside, OPERATOR) else outside
+
+
+async def _elsewhere(
+    client: Client, namespace: str, outside: str, leave_to_helm: bool
+) -> list[str]:
+    """The namespaces of other installations that work. If none is installed in this one, a process
+    outside the cluster is no other: it is what is to be removed. Helm removes one that is."""
+    if leave_to_helm or await _exists(client, _DEPLOYMENTS, namespace, OPERATOR):
+        return await working(client, {namespace, outside})
+    installed = await _waiting(client, namespace)
+    return [each for each in await working(client, {namespace}) if each in installed]
 
 
 async def _waiting(client: Client, namespace: str) -> list[str]:

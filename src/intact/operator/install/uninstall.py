@@ -17,7 +17,15 @@ from intact.model.listing import listed
 from intact.operator.install.budgets import Say, give_groups_back, take_working_back
 from intact.operator.install.groups import Fate, Refused, remove_groups
 from intact.operator.install.install import CRDS
-from intact.operator.install.survey import Survey, named, own_definitions, survey, targets
+from intact.operator.install.survey import (
+    Survey,
+    is_shared,
+    named,
+    own_definitions,
+    place_outside,
+    survey,
+    targets,
+)
 from intact.operator.names import LABELS
 from intact.operator.rbg.pods.evictions import let_go
 from intact.operator.webhook.configuration import (
@@ -65,6 +73,7 @@ async def uninstall(
         )
     if agreed.refusal:
         raise Refused(agreed.refusal)
+    outside = await place_outside(client, namespace, outside)
     if agreed.others:
         await _remove_namespaced(client, namespace, outside, leave_to_helm, agreed.others, say)
         return
@@ -110,7 +119,7 @@ async def _remove_namespaced(
     await _delete(client, *deployment, say)
     await _wait_for_pods(client, namespace, say)
     for target in rest:
-        if target[1]:
+        if not is_shared(*target):
             await _delete(client, *target, say)
     say(f"webhooks, roles, CRDs and all their objects stay: Intact also works in {listed(others)}")
 

@@ -78,7 +78,7 @@ class PubController:
             self.namespaces.store,
             self.commits,
             self.denials,
-            NodeDeadlines(client, self.events),
+            NodeDeadlines(client, self.events, now=now),
             observe,
         )
         targets = Targets(client, self.workloads)

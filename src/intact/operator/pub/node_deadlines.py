@@ -1,13 +1,16 @@
 """When the node of a pod must be empty: read when a budget denies that the pod goes.
 
 Intact does not watch nodes, which change every few seconds. It keeps what it has read of a node for
-a few seconds: whoever is denied asks again, and so do the others on the node. A node that cannot be
-read has no deadline: the budget's denial stands.
+a few seconds: whoever is denied asks again, and so do the others on the node. Before a pod goes for
+a deadline, the node is read anew: the deadline may have been taken back. A node that cannot be read
+has no deadline: the budget's denial stands.
 """
 
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
+from datetime import datetime
 
 from intact.budget.pub.node_deadline import NodeDeadline, deadline_of
 from intact.kube.client import Client
@@ -20,15 +23,18 @@ from intact.model.places import Node, NodeClaim, claim_of
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 5.0
-"""Seconds after which a node is read again."""
+"""Seconds after which a node whose deadline has not come is read again."""
 _MOST = 4096
 """Nodes that are remembered."""
 
 
 class NodeDeadlines:
-    def __init__(self, client: Client, events: EventRecorder) -> None:
+    def __init__(
+        self, client: Client, events: EventRecorder, *, now: Callable[[], datetime]
+    ) -> None:
         self._client = client
         self._events = events
+        self._now = now
         self._read: OrderedDict[str, tuple[float, asyncio.Task[NodeDeadline | None]]] = (
             OrderedDict()
         )
@@ -37,12 +43,17 @@ class NodeDeadlines:
         """None if it has none, or none is known."""
         now = asyncio.get_running_loop().time()
         known = self._read.get(node)
-        if known is None or now >= known[0] + LOOK_AGAIN:
+        if known is None or now >= known[0] + LOOK_AGAIN or self._has_come(known[1]):
             known = self._read[node] = now, asyncio.create_task(self._ask(node))
             self._read.move_to_end(node)
             if len(self._read) > _MOST:
                 self._read.popitem(last=False)
         return await asyncio.shield(known[1])
+
+    def _has_come(self, read: asyncio.Task[NodeDeadline | None]) -> bool:
+        """Of a read that has ended. One under way is as good as another."""
+        found = read.result() if read.done() else None
+        return found is not None and found.has_come(self._now())
 
     def tell(
         self, deadline: NodeDeadline, pod: ObjectReference, budget: ObjectReference, message: str

@@ -71,6 +71,12 @@ def test_an_amount_may_be_a_number(given: object, text: str) -> None:
             "resources.limits.memory",
             "'inf' is not a size like 512Mi",
         ),
+        (
+            {"imagePullSecrets": [{"name": "one"}]},  # as in a pod
+            "imagePullSecrets",
+            "{'name': 'one'} is not the name of an object",
+        ),
+        ({"controllers": [{}]}, "controllers", "{} is not one of disruption, pdb, pub, rbg"),
         ({"tolerations": [{"key": "a b"}]}, "tolerations.key", "'a b' is not the key of a taint"),
         ({"labels": {"-": "a"}}, "labels", "'-' is not a label key without the prefix"),
         ({"labels": {"helm.sh/a": "a"}}, "labels", "'helm.sh/a' is not a label key without"),

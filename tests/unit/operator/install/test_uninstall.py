@@ -12,6 +12,7 @@ from intact.operator.install.groups import Refused
 from intact.operator.install.install import CRDS
 from intact.operator.install.manifests import manifests
 from intact.operator.install.settings import Settings
+from intact.operator.install.survey import survey
 from intact.operator.install.uninstall import uninstall
 from intact.operator.names import LABELS, LEASE, OPERATOR
 from intact.operator.webhook.certificates import SECRET, SECRETS
@@ -283,8 +284,8 @@ async def test_what_another_installation_shares_stays() -> None:
     await asyncio.sleep(1)
     said: list[str] = []
     await uninstall(client, HOME, outside="default", crds=False, say=said.append)
-    assert {"ClusterRole", "ClusterRoleBinding"} <= await left(client)
-    assert "Deployment" not in await left(client)
+    assert "ClusterRole" in await left(client)
+    assert not {"ClusterRoleBinding", "Deployment"} & await left(client)
     assert (await client.list(VALIDATING)).items != []
     assert (await client.list(MUTATING)).items != []
     assert said[-1] == (
@@ -321,6 +322,43 @@ async def test_the_roles_of_an_installation_that_waits_stay() -> None:
     # It is the only one then, and takes all with it.
     await uninstall(client, "second", crds=False, say=said.append)
     assert not {"ClusterRole", "ClusterRoleBinding"} & await left(client)
+
+
+@simulated
+@pytest.mark.parametrize("waits", [True, False], ids=["waits there", "is not there"])
+@pytest.mark.parametrize("outside", ["default", HOME, "another"])
+async def test_an_installation_in_another_namespace_than_the_one_given_stays_as_it_is(
+    outside: str, waits: bool
+) -> None:
+    """Whatever the namespace of the context is, and whether or not another one waits."""
+    api = new_api()
+    client = await installed(api)
+    await client.create(NAMESPACES, {"metadata": {"name": "another"}})
+    if waits:
+        await create_all(client, [deployment_of("another")])
+    here = Election(Client(api), HOME, LEASE, "here")
+
+    async def lead() -> None:
+        await asyncio.Event().wait()
+
+    working = asyncio.create_task(here.run(lead))
+    await asyncio.sleep(1)
+    before = await left(client)
+    deployments = resource_of(deployment_of("another"))
+    found = await survey(client, "another", outside=outside, crds=False)
+    assert not any("Webhook" in line or HOME in line for line in found.goes)
+    said: list[str] = []
+    await uninstall(client, "another", outside=outside, crds=False, say=said.append)
+    assert await left(client) == before
+    assert (await client.list(deployments, "another")).items == []
+    assert (await client.get(SECRETS, SECRET, HOME)).metadata.name == SECRET
+    assert (await client.list(NAMESPACES, labels=GATED_LABEL)).items != []
+    assert said[-1] == (
+        f"webhooks, roles, CRDs and all their objects stay: Intact also works in {HOME}"
+    )
+    assert here.leads
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
 
 
 def deployment_of(namespace: str) -> Json:

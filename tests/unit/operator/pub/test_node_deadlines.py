@@ -156,6 +156,23 @@ async def test_a_deadline_that_is_taken_back_holds_the_pods_again() -> None:
 
 
 @simulated
+@pytest.mark.parametrize("later", [None, 600], ids=["removed", "postponed"])
+async def test_a_deadline_that_is_changed_before_it_comes_lets_nothing_go(
+    later: float | None,
+) -> None:
+    """Although the gate has read the first one a moment ago."""
+    async with running() as scene:
+        await spent(scene)
+        await make_node(scene, {DRAIN_DEADLINE: after(scene, 3)})
+        assert await scene.delete("p-0") == 429
+        changed = {DRAIN_DEADLINE: later and after(scene, later)}
+        await scene.client.patch(NODES, {"metadata": {"annotations": changed}}, "n1")
+        await asyncio.sleep(LOOK_AGAIN - 1)
+        assert await scene.delete("p-0") == 429
+        assert await scene.evict("p-1") == 429
+
+
+@simulated
 async def test_a_bad_deadline_is_named_and_lets_nothing_go() -> None:
     async with running() as scene:
         await spent(scene)

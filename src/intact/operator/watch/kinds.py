@@ -24,7 +24,7 @@ from intact.kube.resources import (
 )
 from intact.kube.store import Store
 from intact.model.pod_state import controller_uid
-from intact.model.workload import DaemonSet, Job, LeaderWorkerSet, Workload
+from intact.model.workload import DaemonSet, Job, LeaderWorkerSet, Workload, salvaging
 
 log = logging.getLogger(__name__)
 
@@ -175,5 +175,6 @@ async def find_workloads(
     scale = served.get(f"{found.name}/scale")
     group, _, version = api_version.rpartition("/")
     view = view_of((group, kind))
-    resource = Resource(view, group, version, found.name, kind, found.namespaced)
+    salvage = salvaging(view)
+    resource = Resource(view, group, version, found.name, kind, found.namespaced, salvage)
     return resource, scale is not None and scale.kind == "Scale"

@@ -5,7 +5,7 @@ they want; any other kind says it in its scale subresource.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,11 +16,12 @@ from intact.kube.store import Store
 from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_among, controller_of, is_ending
-from intact.model.workload import Workload, ordinal_of, wanted_ordinals
+from intact.model.workload import Workload, ordinal_of, stated_pods, wanted_ordinals
 from intact.operator.watch.kinds import BUILT_IN, POD, UNSCALED, FollowedKinds, GroupKind
 from intact.operator.watch.scales import Scales
 
 _STATEFUL_SET: GroupKind = ("apps", "StatefulSet")
+_REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 MOST_LEVELS = 10
 """Of owners above a pod."""
 
@@ -77,11 +78,23 @@ class Workloads(FollowedKinds):
         super().__init__(client, rng=rng)
         self._pods = pods
         self._scales = Scales(client)
+        self._above_gone: dict[str, list[OwnerReference]] = {}
+        """The owner references of ReplicaSets that are gone and still have pods, by UID. The
+        Deployment above still wants as many pods."""
         self.subscribe(self._forget_scale)
+        self.subscribe(self._remember_above)
 
     def _forget_scale(self, _kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
         if new is None and old is not None:
             self._scales.forget(old.metadata.uid)
+
+    def _remember_above(self, kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
+        if kind != _REPLICA_SET or old is None or new is not None:
+            return
+        gone = {**self._above_gone, old.metadata.uid: old.metadata.owner_references}
+        self._above_gone = {
+            uid: above for uid, above in gone.items() if above and self._pods.count("owner", uid)
+        }
 
     def chain(self, pod: Pod | Workload) -> Chain:
         """The owners above a pod or workload, as far as the stores know them. Kinds that are met on
@@ -113,6 +126,23 @@ class Workloads(FollowedKinds):
                     return Unwanted(owner.uid, ordinal)
             below = owner.name if owner.group_kind == POD else ""
         return None
+
+    async def wanting(self, pod: Pod, chain: Chain, asked: Container[str]) -> tuple[str, ...]:
+        """The UIDs of those owners above a pod that want pods, as far as their stores know. The
+        scale of a kind that is not built in is read only for those that are asked about. Raises
+        `KubeError`."""
+        found = []
+        for owner in chain.owners:
+            kind = owner.group_kind
+            workload = self.find(kind, pod.metadata.namespace, owner.name)
+            if workload is None or workload.metadata.uid != owner.uid or is_ending(workload):
+                continue
+            wanted = stated_pods(workload)
+            if self.has_scale(kind) and (self.is_built_in(kind) or owner.uid in asked):
+                wanted = await self.scale(kind, workload)
+            if wanted:
+                found.append(owner.uid)
+        return tuple(found)
 
     async def complete(self, pod: Pod) -> Chain:
         """The owners above a pod. Those that are not in a store (yet) are read from the API
@@ -154,7 +184,7 @@ class Workloads(FollowedKinds):
         else:
             found = self.find(owner.group_kind, namespace, owner.name)
         if found is None or found.metadata.uid != owner.uid:
-            return None
+            return self._above_gone.get(owner.uid)
         return found.metadata.owner_references
 
     def _is_end(self, owner: Owner) -> bool:

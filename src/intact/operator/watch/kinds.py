@@ -32,6 +32,7 @@ GroupKind = tuple[str, str]
 Handler = Callable[[GroupKind, Workload | None, Workload | None], None]
 BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 POD: GroupKind = ("", "Pod")
+REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 UNSCALED: frozenset[GroupKind] = frozenset({("", "Node"), POD})
 """They own pods and have no scale, so they are not followed: their pods count as they are."""
 DAEMON_SET: GroupKind = ("apps", "DaemonSet")

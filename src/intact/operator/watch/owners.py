@@ -17,13 +17,21 @@ from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_among, controller_of, is_ending
 from intact.model.workload import Workload, ordinal_of, stated_pods, wanted_ordinals
-from intact.operator.watch.kinds import BUILT_IN, POD, UNSCALED, FollowedKinds, GroupKind
+from intact.operator.watch.kinds import (
+    BUILT_IN,
+    POD,
+    REPLICA_SET,
+    UNSCALED,
+    FollowedKinds,
+    GroupKind,
+)
 from intact.operator.watch.scales import Scales
 
 _STATEFUL_SET: GroupKind = ("apps", "StatefulSet")
-_REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 MOST_LEVELS = 10
 """Of owners above a pod."""
+_MOST_GONE = 1000
+"""ReplicaSets that are gone, as far as they are remembered."""
 
 
 class Target(NamedTuple):
@@ -79,8 +87,8 @@ class Workloads(FollowedKinds):
         self._pods = pods
         self._scales = Scales(client)
         self._above_gone: dict[str, list[OwnerReference]] = {}
-        """The owner references of ReplicaSets that are gone and still have pods, by UID. The
-        Deployment above still wants as many pods."""
+        """The owner references of ReplicaSets that went before their pods, by UID. The Deployment
+        above still wants as many pods."""
         self.subscribe(self._forget_scale)
         self.subscribe(self._remember_above)
 
@@ -89,12 +97,11 @@ class Workloads(FollowedKinds):
             self._scales.forget(old.metadata.uid)
 
     def _remember_above(self, kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
-        if kind != _REPLICA_SET or old is None or new is not None:
+        if kind != REPLICA_SET or old is None or new is not None:
             return
-        gone = {**self._above_gone, old.metadata.uid: old.metadata.owner_references}
-        self._above_gone = {
-            uid: above for uid, above in gone.items() if above and self._pods.count("owner", uid)
-        }
+        uid, above = old.metadata.uid, old.metadata.owner_references
+        if above and self._pods.count("owner", uid):
+            self._above_gone = dict([*self._above_gone.items(), (uid, above)][-_MOST_GONE:])
 
     def chain(self, pod: Pod | Workload) -> Chain:
         """The owners above a pod or workload, as far as the stores know them. Kinds that are met on
@@ -191,6 +198,14 @@ class Workloads(FollowedKinds):
         """Whether the chain ends at an owner that is in no store: its kind is not followed."""
         kind = owner.group_kind
         return kind != POD and (kind in UNSCALED or self.is_unknown(kind))
+
+    def above_replica_set(self, uid: str) -> Workload | None:
+        """The workload that makes this ReplicaSet, also if that is gone; None if none does."""
+        known = self.by_uid(uid)
+        references = known[1].metadata.owner_references if known else self._above_gone.get(uid, [])
+        above = controller_among(references)
+        found = self.by_uid(above.uid) if above is not None else None
+        return found[1] if found is not None else None
 
     def by_uid(self, uid: str) -> tuple[GroupKind, Workload] | None:
         for kind, reflector in self.reflectors.items():

@@ -3,9 +3,13 @@
 Most kinds say it by their scale. DaemonSets and Jobs have none, and say it elsewhere.
 """
 
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from intact.model.base import View
+import msgspec
+
+from intact.model.base import View, read_leniently
 from intact.model.meta import OwnerReference
 
 
@@ -72,6 +76,8 @@ class JobCondition(View):
 
 class JobStatus(View):
     succeeded: int = 0
+    failed_indexes: str = ""
+    """Of an indexed Job that goes on without them: as `1,3-5`."""
     conditions: list[JobCondition] = []
 
 
@@ -93,8 +99,25 @@ class LeaderWorkerSet(Workload):
     spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
 
 
+W = TypeVar("W", bound=Workload)
+
+
+def salvaging(view: type[W]) -> Callable[[bytes], W]:
+    """Reads what can be read of a workload of a custom kind, whose fields may be of any type."""
+
+    def salvage(raw: bytes) -> W:
+        found = msgspec.json.decode(raw)
+        meta, _ = read_leniently(WorkloadMeta, found.get("metadata"), "metadata")
+        form = {field.name: field.type for field in msgspec.structs.fields(view)}
+        spec, _ = read_leniently(form["spec"], found.get("spec"), "spec")
+        return view(metadata=meta, spec=spec)
+
+    return salvage
+
+
 _MOST_DIGITS = 10
 """Of an ordinal."""
+_INDEXES = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
 _ENDED = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"})
 """Conditions of a Job that is over, or whose controller ends what is left of it."""
 
@@ -121,9 +144,16 @@ def _wanted_by_job(job: Job) -> int | None:
         return 0
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     if spec.completions is not None:
-        return max(0, min(parallelism, spec.completions - status.succeeded))
+        done = status.succeeded + _number_of(status.failed_indexes)
+        return max(0, min(parallelism, spec.completions - done))
     # Of a work queue: once a pod has succeeded, the others are not replaced.
     return None if status.succeeded else parallelism
+
+
+def _number_of(indexes: str) -> int:
+    """How many indexes a text names; what cannot be read is none."""
+    found = (_INDEXES.fullmatch(part) for part in indexes.split(","))
+    return sum(max(0, int(one[2] or one[1]) - int(one[1]) + 1) for one in found if one)
 
 
 def pods_per_group(workload: Workload) -> int | None:

@@ -7,7 +7,9 @@ from contextlib import suppress
 
 import pytest
 
+from intact.kube.resources import untyped
 from intact.model.pdb import PodDisruptionBudget
+from tests.cluster.pub import test_counting as counting
 from tests.support.cluster_with_intact import ClusterWithIntact
 from tests.support.namespace_under_test import (
     UNREADY,
@@ -16,8 +18,9 @@ from tests.support.namespace_under_test import (
     eventually,
     groups_down,
 )
-from tests.support.objects import PDBS, PODS, pod
+from tests.support.objects import DEPLOYMENTS, PDBS, PODS, pod
 from tests.support.pdb_groups import (
+    LABELS,
     NEEDS_POD_GROUPS,
     SCOPE,
     Groups,
@@ -25,6 +28,8 @@ from tests.support.pdb_groups import (
     replicas,
     spread,
 )
+
+QUOTAS = untyped("", "v1", "resourcequotas", "ResourceQuota")
 
 
 @pytest.fixture(scope="module")
@@ -241,6 +246,46 @@ BAD = [
     ({}, {"intact.dev/min-ready-replicas": "0"}, "intact.dev/min-ready-replicas"),
     ({}, {"intact.dev/expected-replicas": "some"}, "intact.dev/expected-replicas"),
 ]
+
+
+async def test_a_deployment_wants_its_group_back_while_it_cannot_make_its_pods(
+    ns: NamespaceUnderTest, groups: Groups
+) -> None:
+    """It has scaled its old ReplicaSet to 0, and the new one is out of quota."""
+    for name in ("red", "blue", "green"):
+        body = counting.workload(name, 2, group=name)
+        body["spec"]["template"]["metadata"]["labels"] |= LABELS
+        body["spec"]["selector"] = {"matchLabels": {"group": name}}
+        body["spec"]["strategy"] = {"type": "Recreate"}
+        await ns.create(DEPLOYMENTS, body)
+    await ns.running(6)
+    by_label = {"intact.dev/group-label-key": "group", "intact.dev/min-ready-replicas": "2"}
+    await groups.budget(annotations=by_label, maxUnavailable=1)
+    await groups.counted(allowed=1, healthy=3)
+    quota = {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "4"}}}
+    await ns.create(QUOTAS, quota)
+    await eventually(
+        lambda: ns.client.get(QUOTAS, "full", ns.name),
+        lambda found: found.get("status", {}).get("used", {}).get("pods") == "6",
+        "the quota to be counted",
+    )
+    code, said = await ns.kubectl("rollout", "restart", "deployment", "red")
+    assert code == 0, said
+    names = list(
+        await ns.until(
+            "the old pods to be gone",
+            lambda pods: not any(name.startswith("red-") for name in pods),
+        )
+    )
+    await groups.counted(allowed=0, healthy=2)
+    denied = await ns.evict(next(name for name in names if name.startswith("blue-")))
+    assert denied.code == 429
+    assert "2 of 3 groups are available" in denied.message
+    assert "It waits for red to be ready again" in denied.message
+    # Once it can make them, the group is back.
+    await ns.client.delete(QUOTAS, "full", ns.name)
+    await ns.kubectl("rollout", "restart", "deployment", "red")
+    await groups.counted(allowed=1, healthy=3)
 
 
 @pytest.mark.parametrize(("labels", "annotations", "field"), BAD, ids=lambda each: str(each)[:20])

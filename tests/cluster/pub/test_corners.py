@@ -6,12 +6,15 @@ import os
 import signal
 from contextlib import suppress
 
+import pytest
+
 from devcluster.components import CONTROLLER_MANAGER
 from intact.kube.client import PatchType
 from intact.kube.errors import AlreadyExists
 from intact.kube.resources import PUBS, untyped
 from tests.cluster.pub.test_counting import (
     DAEMON_SETS,
+    REPLICA_SETS,
     owned_by,
     selecting,
     stateful,
@@ -23,20 +26,24 @@ from tests.support.namespace_under_test import (
     TERMINATION_DELAY,
     UNREADY,
     NamespaceUnderTest,
+    available_in,
     eventually,
 )
-from tests.support.objects import CRDS, PODS, STATEFUL_SETS, Json, definition, pod
+from tests.support.objects import CRDS, DEPLOYMENTS, PODS, STATEFUL_SETS, Json, definition, pod
 from tests.support.pub_cases import budget
 
 JOBS = untyped("batch", "v1", "jobs", "Job")
 PLANS = untyped("budgets.intact.dev", "v1", "plans", "Plan")
 """A kind without a scale."""
+GADGETS = untyped("budgets.intact.dev", "v1", "gadgets", "Gadget")
+"""Another one, whose spec has other types."""
 FLEETS = untyped("budgets.intact.dev", "v1", "fleets", "Fleet", namespaced=False)
 SQUADS = untyped("budgets.intact.dev", "v1", "squads", "Squad", namespaced=False)
 """Kinds without a namespace; the second has a scale."""
 TOTAL = "pub.kruise.io/protect-total-replicas"
 OPERATIONS = "kruise.io/pub-protect-operations"
 POLICY = "intact.dev/unhealthy-policy"
+FAIL = "devcluster.intact.dev/fail"
 
 
 def sharded(need: int) -> Json:
@@ -279,3 +286,76 @@ async def test_a_budget_may_hold_the_pods_of_broken_groups(ns: NamespaceUnderTes
     await eventually(ns.status, lambda now: not now.ledger.rules, "the policy to be counted")
     assert (await ns.delete("x-1")).code == 200
     assert (await ns.delete("z-0")).code == 429
+
+
+async def test_pods_that_a_scale_wants_again_are_not_free(ns: NamespaceUnderTest) -> None:
+    body = stateful(workload("llm", 4))
+    body["spec"]["podManagementPolicy"] = "OrderedReady"  # it scales in one pod after the other
+    body["spec"]["template"]["metadata"]["annotations"][TERMINATION_DELAY] = "20s"
+    await ns.create(STATEFUL_SETS, body)
+    await ns.running(4)
+    await ns.budget(selecting("llm", maxUnavailable=1), total_replicas=4, unavailable_allowed=1)
+
+    async def scale(replicas: int) -> None:
+        await ns.client.patch(STATEFUL_SETS, {"spec": {"replicas": replicas}}, "llm", ns.name)
+
+    await scale(0)
+    await eventually(ns.status, lambda status: bool(status.ledger.released), "the recount")
+    await scale(4)
+    answers = await asyncio.gather(*(ns.delete(f"llm-{number}") for number in range(3)))
+    # One may go if the recount was faster; without it all of them were free.
+    codes = [answer.code for answer in answers]
+    assert codes.count(200) <= 1 < codes.count(429), answers
+    await ns.counted(total_replicas=4, desired_available=3)
+
+
+@pytest.mark.parametrize("by_target", [False, True], ids=["selector", "targetRef"])
+async def test_a_replica_set_that_is_deleted_does_not_release_pods_of_its_deployment(
+    ns: NamespaceUnderTest, by_target: bool
+) -> None:
+    body = workload("web", 4)
+    probe = {"initialDelaySeconds": 4, "tcpSocket": {"port": 1}}
+    body["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = probe
+    await ns.create(DEPLOYMENTS, body)
+    names = await ns.running(4)
+    spec = targeting(DEPLOYMENTS, "web") if by_target else selecting("web")
+    await ns.budget(spec | {"maxUnavailable": 1}, total_replicas=4, unavailable_allowed=1)
+    [replica_set] = (await ns.client.list(REPLICA_SETS, ns.name)).items
+    async with ns.watched() as watched:
+        code, said = await ns.kubectl("delete", "replicaset", replica_set["metadata"]["name"])
+        assert code == 0, said
+        await ns.until("the pods to be replaced", lambda pods: not set(names) & set(pods))
+    assert min(len(available_in(state)) for state in watched.states) == 3
+
+
+async def test_an_index_that_has_failed_for_good_is_not_expected(ns: NamespaceUnderTest) -> None:
+    body = workload("batch", 0)
+    template = body["spec"]["template"]
+    template["spec"]["restartPolicy"] = "Never"
+    job = {"parallelism": 4, "completions": 4, "completionMode": "Indexed", "template": template}
+    job |= {"backoffLimitPerIndex": 0}
+    await ns.create(JOBS, {"metadata": {"name": "batch"}, "spec": job})
+    names = await ns.running(4)
+    await ns.budget(selecting("batch", maxUnavailable=1), total_replicas=4, unavailable_allowed=1)
+    await ns.annotate(names[0], {FAIL: "true"})
+    await ns.counted(total_replicas=3, current_available=3, unavailable_allowed=1)
+    answers = [await ns.delete(name) for name in names[1:]]
+    assert [answer.code for answer in answers] == [200, 429, 429], answers
+
+
+async def test_an_owner_whose_spec_has_another_shape_does_not_block_its_pods(
+    ns: NamespaceUnderTest,
+) -> None:
+    with suppress(AlreadyExists):
+        await ns.client.create(CRDS, definition(GADGETS))
+    body: Json = {"apiVersion": GADGETS.api_version, "kind": GADGETS.kind}
+    body |= {"metadata": {"name": "gadget"}, "spec": {"replicas": "three", "template": "small"}}
+    gadget = await eventually(
+        functools.partial(ns.create, GADGETS, body), bool, "the kind to be served"
+    )
+    owned = owned_by(gadget, GADGETS.api_version, GADGETS.kind)
+    await ns.pods(*"abcd", labels={"app": "gadget"}, **owned)
+    spec = targeting(GADGETS, "gadget", maxUnavailable=1)
+    await ns.budget(spec, total_replicas=4, unavailable_allowed=1)
+    answers = [await ns.delete(name) for name in "abcd"]
+    assert [answer.code for answer in answers] == [200, 429, 429, 429], answers

@@ -22,3 +22,7 @@ def test_five_names_are_shown(names: str, text: str) -> None:
 
 def test_the_caller_may_show_fewer() -> None:
     assert listed(["a", "b", "c"], most=2) == "a, b and 1 more"
+
+
+def test_an_empty_name_is_seen() -> None:
+    assert listed(["", "b"]) == "'', b"

@@ -13,6 +13,7 @@ from intact.model.workload import (
     Workload,
     ordinal_of,
     pods_per_group,
+    salvaging,
     stated_pods,
     wanted_ordinals,
 )
@@ -20,9 +21,10 @@ from intact.model.workload import (
 META = {"metadata": {"name": "w"}}
 
 
-def job(*conditions: str, succeeded: int = 0, **spec: Any) -> Job:
+def job(*conditions: str, succeeded: int = 0, failed: str = "", **spec: Any) -> Job:
     status = {
         "succeeded": succeeded,
+        "failedIndexes": failed,
         "conditions": [{"type": each, "status": "True"} for each in conditions],
     }
     return msgspec.convert({**META, "spec": spec, "status": status}, Job)
@@ -34,6 +36,12 @@ JOBS: dict[str, tuple[Job, int | None]] = {
     "a work queue of which one pod has succeeded": (job(parallelism=3, succeeded=1), None),
     "as many as may run at once": (job(parallelism=3, completions=9), 3),
     "as many as are still to complete": (job(parallelism=3, completions=9, succeeded=7), 2),
+    "indexes have failed for good": (job(parallelism=9, completions=9, failed="1,3-5"), 5),
+    "some have failed and all others succeeded": (
+        job(parallelism=3, completions=9, succeeded=5, failed="0-3"),
+        0,
+    ),
+    "failed indexes that cannot be read": (job(parallelism=9, completions=9, failed="x,5-3,2"), 8),
     "all have completed": (job(parallelism=3, completions=9, succeeded=9), 0),
     "suspended": (job(parallelism=3, suspend=True), 0),
     "paused by its parallelism": (job(parallelism=0, completions=3), 0),
@@ -105,3 +113,23 @@ def test_the_name_of_a_stateful_sets_pod_has_its_ordinal(pod: str, ordinal: int 
 
 def test_an_ordinal_has_no_more_digits_than_a_number_of_replicas() -> None:
     assert ordinal_of("db-" + "9" * 5000, "db") is None
+
+
+def test_what_can_be_read_of_a_workload_of_another_shape_counts() -> None:
+    above = {"apiVersion": "v1", "kind": "K", "name": "top", "uid": "u", "controller": True}
+    body = {
+        "metadata": {"name": "w", "namespace": "ns", "uid": "1", "ownerReferences": [above]},
+        "spec": {"replicas": "three", "template": {"metadata": {"labels": {"app": "a"}}}},
+        "status": [],
+    }
+    found = salvaging(Workload)(msgspec.json.encode(body))
+    assert (found.metadata.uid, found.metadata.owner_references[0].name) == ("1", "top")
+    assert found.spec.replicas is None
+    assert found.spec.template.metadata.labels == {"app": "a"}
+    body["spec"] = {"replicas": 3, "template": "x", "leaderWorkerTemplate": 5}
+    vendor = salvaging(LeaderWorkerSet)(msgspec.json.encode(body))
+    assert (vendor.spec.replicas, vendor.spec.template.metadata.labels) == (3, {})
+    assert pods_per_group(vendor) is None
+    body["spec"] = "x"
+    empty = Workload(metadata=found.metadata)
+    assert salvaging(Workload)(msgspec.json.encode(body)).spec == empty.spec

@@ -12,6 +12,7 @@ Two rules:
 | not ready | free (*) |
 | already in the ledger (same UID) | free while its record stands (**), then denied until it ends |
 | of an owner that wants no pods any more, or not this one after a scale-in | free, recorded |
+| of an owner that wants pods again, but wanted none when last counted | denied until counted |
 | in a group that is already unavailable | free, recorded (*) |
 | was let go before and is still here | denied for a while: other pods go first |
 | in a group that only records make unavailable | free while these stand, recorded (**) |
@@ -149,9 +150,8 @@ def _decide(
         return _decide_again(budget, pod, record, operation, now, live_available)
     if not status.ledger.reached:  # no group has as many pods as it needs: each pod is a unit
         pod = replace(pod, group=None)
-    if _is_released(status.ledger, pod):
-        gone = replace(pod, group=None)  # its group is not expected back for its sake
-        return Decision(True, Reason.RELEASED, status=_recorded(status, gone, operation, now))
+    if decision := _not_wanted(budget, pod, operation, now):
+        return decision
     if denial := _hold_unhealthy(budget, pod, operation, live_available):
         return denial
     if not pod.available:
@@ -194,10 +194,23 @@ def _at_deadline(
     return Decision(True, Reason.NODE_DEADLINE, message, written)
 
 
+def _not_wanted(
+    budget: PodUnavailableBudget, pod: Subject, operation: Operation, now: datetime
+) -> Decision | None:
+    """Of a pod of an owner that, when it was last counted, wanted none."""
+    status = budget.status
+    if pod.available and any(uid in status.ledger.released for uid in pod.wanted_by):
+        return Decision(False, Reason.NOT_PROCESSED, not_processed_text(budget))
+    if not _is_released(status.ledger, pod):
+        return None
+    gone = replace(pod, group=None)  # its group is not expected back for its sake
+    return Decision(True, Reason.RELEASED, status=_recorded(status, gone, operation, now))
+
+
 def _is_released(ledger: Ledger, pod: Subject) -> bool:
     """Whether the scale of an owner has no place for the pod any more. The last recount and the
     gate must agree: either may know an older scale."""
-    if any(owner in ledger.released for owner in pod.owners):
+    if any(uid in ledger.released and uid not in pod.wanted_by for uid in pod.owners):
         return True
     if pod.unwanted is None or pod.unwanted[0] not in ledger.scaled_in:
         return False

@@ -20,6 +20,8 @@ class Subject:
     """None if the budget counts pods, or the pod has no group."""
     owners: tuple[str, ...] = ()
     """UIDs of the owners above it, nearest first."""
+    wanted_by: tuple[str, ...] = ()
+    """UIDs of those of them that, as far as the gate knows, want pods."""
     unwanted: tuple[str, int] | None = None
     """The UID of the StatefulSet that, as far as the gate knows, no longer wants it or a pod that
     it hangs on, and the ordinal of that pod."""

@@ -32,6 +32,7 @@ from intact.model.pod import Pod
 from intact.model.pod_state import is_ending
 from intact.model.times import parse_time, past_time
 from intact.model.versions import Present
+from intact.model.workload import Workload
 from intact.operator.pdb.events import DisruptionEvents
 from intact.operator.pdb.gate_probe import GateProbe
 from intact.operator.pdb.group_sources import GroupSources
@@ -39,6 +40,7 @@ from intact.operator.pdb.index import PdbEntry, PdbIndex
 from intact.operator.pdb.kep_fields import KepFields
 from intact.operator.pdb.status_writer import StatusWriter
 from intact.operator.watch.freshness import Behind, pods_beyond, versions_now
+from intact.operator.watch.kinds import REPLICA_SET
 from intact.operator.watch.owners import Workloads
 
 _LOOK_AGAIN = 1.0
@@ -181,14 +183,26 @@ class GroupRecount:
         return Repaired(replace(ledger, pods=pods), stated.disrupted)
 
     def _wants(self, controller: OwnerReference) -> bool:
-        """Whether the controller of a group exists and wants pods. One whose kind is not followed
-        is taken to do so."""
+        """Whether the controller of a group exists and wants pods, or its Deployment wants more
+        than it has: it replaces ReplicaSets. A controller whose kind is not followed is taken to
+        want pods."""
+        kind = (api_group(controller.api_version), controller.kind)
+        if kind == REPLICA_SET:
+            above = self._workloads.above_replica_set(controller.uid)
+            if above is not None and self._lacks_pods(above):
+                return True
         found = self._workloads.by_uid(controller.uid)
         if found is None:
-            kind = (api_group(controller.api_version), controller.kind)
             return kind not in self._workloads.reflectors
         workload = found[1]
         return not is_ending(workload) and workload.spec.replicas != 0
+
+    def _lacks_pods(self, above: Workload) -> bool:
+        if is_ending(above):
+            return False
+        wanted = 1 if above.spec.replicas is None else above.spec.replicas
+        made = self._workloads.owned_by(above.metadata.uid)
+        return wanted > sum(self._pods.store.count("owner", one.metadata.uid) for one in made)
 
     def _tell(self, budget: PodDisruptionBudget, status: PdbStatus, now: datetime) -> None:
         """Record an event for what is wrong with the budget."""

@@ -250,9 +250,16 @@ class Gate:
         """One claim for each budget that covers the pod and protects it from this operation."""
         chain = await self._chain(asked.pod)
         unwanted = self._workloads.unwanted(asked.pod, chain)
+        entries = self._index.covering(asked.pod, chain)
+        released = {uid for entry in entries for uid in entry.budget.status.ledger.released}
+        wanted_by = await self._workloads.wanting(asked.pod, chain, released)
         return [
-            Claim(entry, _subject(asked, entry, chain, unwanted), entry.settings.enforcement)
-            for entry in self._index.covering(asked.pod, chain)
+            Claim(
+                entry,
+                _subject(asked, entry, chain, unwanted, wanted_by),
+                entry.settings.enforcement,
+            )
+            for entry in entries
             if _protects(entry.settings, asked)
             or _protects(await settings_now(self._client, entry), asked)
         ]
@@ -364,7 +371,13 @@ def _understand(request: AdmissionRequest, pod: Pod) -> Asked | None:
     return replace(asked, containers=marks)
 
 
-def _subject(asked: Asked, entry: PubEntry, chain: Chain, unwanted: Unwanted | None) -> Subject:
+def _subject(
+    asked: Asked,
+    entry: PubEntry,
+    chain: Chain,
+    unwanted: Unwanted | None,
+    wanted_by: tuple[str, ...],
+) -> Subject:
     pod = asked.pod
     return Subject(
         name=pod.metadata.name,
@@ -374,6 +387,7 @@ def _subject(asked: Asked, entry: PubEntry, chain: Chain, unwanted: Unwanted | N
         ended=is_gone(pod),
         group=entry.group_and_need(pod)[0],
         owners=tuple(owner.uid for owner in chain.owners),
+        wanted_by=wanted_by,
         unwanted=unwanted,
         containers=asked.containers,
     )

@@ -24,7 +24,7 @@ from intact.kube.resources import (
 )
 from intact.kube.store import Store
 from intact.model.pod_state import controller_uid
-from intact.model.workload import DaemonSet, Job, LeaderWorkerSet, Workload
+from intact.model.workload import DaemonSet, Job, LeaderWorkerSet, Workload, salvaging
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,7 @@ GroupKind = tuple[str, str]
 Handler = Callable[[GroupKind, Workload | None, Workload | None], None]
 BUILT_IN = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 POD: GroupKind = ("", "Pod")
+REPLICA_SET: GroupKind = ("apps", "ReplicaSet")
 UNSCALED: frozenset[GroupKind] = frozenset({("", "Node"), POD})
 """They own pods and have no scale, so they are not followed: their pods count as they are."""
 DAEMON_SET: GroupKind = ("apps", "DaemonSet")
@@ -175,5 +176,6 @@ async def find_workloads(
     scale = served.get(f"{found.name}/scale")
     group, _, version = api_version.rpartition("/")
     view = view_of((group, kind))
-    resource = Resource(view, group, version, found.name, kind, found.namespaced)
+    salvage = salvaging(view)
+    resource = Resource(view, group, version, found.name, kind, found.namespaced, salvage)
     return resource, scale is not None and scale.kind == "Scale"

@@ -5,7 +5,7 @@ they want; any other kind says it in its scale subresource.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,13 +16,22 @@ from intact.kube.store import Store
 from intact.model.meta import OwnerReference, api_group
 from intact.model.pod import Pod
 from intact.model.pod_state import controller_among, controller_of, is_ending
-from intact.model.workload import Workload, ordinal_of, wanted_ordinals
-from intact.operator.watch.kinds import BUILT_IN, POD, UNSCALED, FollowedKinds, GroupKind
+from intact.model.workload import Workload, ordinal_of, stated_pods, wanted_ordinals
+from intact.operator.watch.kinds import (
+    BUILT_IN,
+    POD,
+    REPLICA_SET,
+    UNSCALED,
+    FollowedKinds,
+    GroupKind,
+)
 from intact.operator.watch.scales import Scales
 
 _STATEFUL_SET: GroupKind = ("apps", "StatefulSet")
 MOST_LEVELS = 10
 """Of owners above a pod."""
+_MOST_GONE = 1000
+"""ReplicaSets that are gone, as far as they are remembered."""
 
 
 class Target(NamedTuple):
@@ -77,11 +86,22 @@ class Workloads(FollowedKinds):
         super().__init__(client, rng=rng)
         self._pods = pods
         self._scales = Scales(client)
+        self._above_gone: dict[str, list[OwnerReference]] = {}
+        """The owner references of ReplicaSets that went before their pods, by UID. The Deployment
+        above still wants as many pods."""
         self.subscribe(self._forget_scale)
+        self.subscribe(self._remember_above)
 
     def _forget_scale(self, _kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
         if new is None and old is not None:
             self._scales.forget(old.metadata.uid)
+
+    def _remember_above(self, kind: GroupKind, old: Workload | None, new: Workload | None) -> None:
+        if kind != REPLICA_SET or old is None or new is not None:
+            return
+        uid, above = old.metadata.uid, old.metadata.owner_references
+        if above and self._pods.count("owner", uid):
+            self._above_gone = dict([*self._above_gone.items(), (uid, above)][-_MOST_GONE:])
 
     def chain(self, pod: Pod | Workload) -> Chain:
         """The owners above a pod or workload, as far as the stores know them. Kinds that are met on
@@ -113,6 +133,23 @@ class Workloads(FollowedKinds):
                     return Unwanted(owner.uid, ordinal)
             below = owner.name if owner.group_kind == POD else ""
         return None
+
+    async def wanting(self, pod: Pod, chain: Chain, asked: Container[str]) -> tuple[str, ...]:
+        """The UIDs of those owners above a pod that want pods, as far as their stores know. The
+        scale of a kind that is not built in is read only for those that are asked about. Raises
+        `KubeError`."""
+        found = []
+        for owner in chain.owners:
+            kind = owner.group_kind
+            workload = self.find(kind, pod.metadata.namespace, owner.name)
+            if workload is None or workload.metadata.uid != owner.uid or is_ending(workload):
+                continue
+            wanted = stated_pods(workload)
+            if self.has_scale(kind) and (self.is_built_in(kind) or owner.uid in asked):
+                wanted = await self.scale(kind, workload)
+            if wanted:
+                found.append(owner.uid)
+        return tuple(found)
 
     async def complete(self, pod: Pod) -> Chain:
         """The owners above a pod. Those that are not in a store (yet) are read from the API
@@ -154,13 +191,21 @@ class Workloads(FollowedKinds):
         else:
             found = self.find(owner.group_kind, namespace, owner.name)
         if found is None or found.metadata.uid != owner.uid:
-            return None
+            return self._above_gone.get(owner.uid)
         return found.metadata.owner_references
 
     def _is_end(self, owner: Owner) -> bool:
         """Whether the chain ends at an owner that is in no store: its kind is not followed."""
         kind = owner.group_kind
         return kind != POD and (kind in UNSCALED or self.is_unknown(kind))
+
+    def above_replica_set(self, uid: str) -> Workload | None:
+        """The workload that makes this ReplicaSet, also if that is gone; None if none does."""
+        known = self.by_uid(uid)
+        references = known[1].metadata.owner_references if known else self._above_gone.get(uid, [])
+        above = controller_among(references)
+        found = self.by_uid(above.uid) if above is not None else None
+        return found[1] if found is not None else None
 
     def by_uid(self, uid: str) -> tuple[GroupKind, Workload] | None:
         for kind, reflector in self.reflectors.items():

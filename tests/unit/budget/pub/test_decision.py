@@ -92,6 +92,22 @@ ROWS: dict[str, tuple[Subject, PodUnavailableBudget, bool, Reason, bool, int]] =
         False,
         0,
     ),
+    "of an owner that wants pods again, as the last recount did not know": (
+        pod(owners=("rs", "deployment"), wanted_by=("rs", "deployment")),
+        budget(allowed=4, released=["deployment"]),
+        False,
+        Reason.NOT_PROCESSED,
+        False,
+        0,
+    ),
+    "not ready, of an owner that wants pods again": (
+        pod(owners=("deployment",), wanted_by=("deployment",), available=False),
+        budget(allowed=4, released=["deployment"]),
+        True,
+        Reason.NOT_AVAILABLE,
+        False,
+        0,
+    ),
     "beyond the scale of its StatefulSet": (
         pod(owners=("sts",), unwanted=("sts", 4), group="g1"),
         budget(allowed=0, groups=True, scaled_in={"sts": (0, 4)}),

@@ -17,7 +17,17 @@ from intact.sandbox import Moment
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pdb.group_scene import BY_LABEL, LABELS, Groups, holding
 from tests.unit.operator.pdb.scene import BUDGETS, PdbScene, counting
-from tests.unit.operator.pub.scene import DAEMON_SET, JOB, NS, PLAN, ROLLOUT, STATEFUL_SET, Anything
+from tests.unit.operator.pub.scene import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    NS,
+    PLAN,
+    REPLICA_SET,
+    ROLLOUT,
+    STATEFUL_SET,
+    Anything,
+)
 
 
 @simulated
@@ -184,6 +194,37 @@ async def test_a_group_whose_controller_is_gone_is_not_expected_back() -> None:
         await scene.pod("blue-2", labels={**LABELS, "g": "blue"})  # so that it is counted
         await scene.settle()
         assert groups.replicas() == (1, 1, 0, 1)
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["at 0", "gone"])
+@simulated
+async def test_a_deployment_wants_back_the_group_of_a_replica_set_that_is(is_gone: bool) -> None:
+    """As between the old pods of a Deployment that re-creates them, and the new ones."""
+    async with holding() as (scene, groups):
+        for name in ("red", "blue", "green"):
+            top = await scene.workload(DEPLOYMENT, name, 2)
+            owner = await scene.workload(REPLICA_SET, f"{name}-1", 2, owner=top)
+            await groups.group(name, owner=owner)
+        await groups.budget(maxUnavailable=1)
+        assert groups.replicas() == (1, 3, 2, 3)
+        if is_gone:
+            await scene.client.delete(REPLICA_SET, "red-1", NS)
+        else:
+            await scene.scale(REPLICA_SET, "red-1", 0)
+        for name in ("red-0", "red-1"):
+            await scene.delete(name)
+            await scene.finish(name)
+        top = await scene.client.get(DEPLOYMENT, "red", NS)
+        top |= {"apiVersion": DEPLOYMENT.api_version, "kind": DEPLOYMENT.kind}
+        owner = await scene.workload(REPLICA_SET, "red-2", 2, owner=top)
+        await scene.settle()
+        assert groups.replicas() == (0, 2, 2, 3)
+        # Its new pods are of another group: the old one does not come back.
+        for number in range(2):
+            name = f"white-{number}"
+            await scene.pod(name, labels={**LABELS, "g": "white"}, owner=owner)
+        await scene.settle()
+        assert groups.replicas() == (1, 3, 2, 3)
 
 
 @simulated

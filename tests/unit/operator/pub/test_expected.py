@@ -108,6 +108,32 @@ async def test_a_daemon_set_and_a_job_say_how_many_pods_they_want() -> None:
         assert scene.numbers() == (2, 2, 0, 3)
 
 
+@pytest.mark.parametrize("by_target", [False, True], ids=["selector", "targetRef"])
+@simulated
+async def test_a_deployment_speaks_for_pods_of_a_replica_set_that_is_gone(
+    by_target: bool,
+) -> None:
+    """As after `kubectl delete replicaset`: the garbage collector deletes its pods."""
+    async with running() as scene:
+        top = await scene.workload(DEPLOYMENT, "top", 4, labels=A)
+        old = await scene.workload(REPLICA_SET, "rs", 4, owner=top, labels=A)
+        await scene.pods("a", "b", "c", "d", owner=old, labels=A)
+        await scene.budget(target=top if by_target else None)
+        await scene.settle()
+        await scene.client.delete(REPLICA_SET, "rs", NS)
+        new = await scene.workload(REPLICA_SET, "rs", 4, owner=top, labels=A)
+        await scene.settle()
+        assert scene.numbers() == (1, 4, 3, 4)
+        assert [await scene.delete(name) for name in "abc"] == [200, 429, 429]
+        await scene.pod("e", owner=new, labels=A)
+        await scene.settle()
+        assert [await scene.delete(name) for name in "bc"] == [200, 429]
+        # Without the Deployment nobody wants them.
+        await scene.client.delete(DEPLOYMENT, "top", NS)
+        await scene.settle()
+        assert [await scene.delete(name) for name in "cde"] == [200, 200, 200]
+
+
 async def job(scene: Scene) -> Json:
     found: Json = await scene.client.get(JOB, "batch", NS)
     return {"apiVersion": JOB.api_version, "kind": JOB.kind, **found}
@@ -817,3 +843,18 @@ class TestOwnersOfOtherPlaces:
             await scene.pods("new-0", owner=new)
             await scene.settle()
             assert await scene.delete("new-0") == 429
+
+
+@pytest.mark.parametrize("by_target", [False, True], ids=["selector", "targetRef"])
+@simulated
+async def test_an_owner_whose_spec_has_another_shape_counts_as_far_as_it_can_be_read(
+    by_target: bool,
+) -> None:
+    async with running() as scene:
+        spec = {"replicas": "three", "template": "t"}
+        plan = await scene.make(PLAN, "plan", spec=spec)
+        await scene.pods("a", "b", "c", owner=plan, labels=A)
+        await scene.budget(target=plan if by_target else None)
+        await scene.settle()
+        assert scene.numbers() == (1, 3, 2, 3)
+        assert [await scene.delete(name) for name in "abc"] == [200, 429, 429]

@@ -22,10 +22,13 @@ from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import (
     BUDGETS,
     DEPLOYMENT,
+    JOB,
     LWS,
     NS,
     REPLICA_SET,
+    SHARD,
     STATEFUL_SET,
+    Anything,
     Scene,
     running,
 )
@@ -116,6 +119,42 @@ class TestDenial:
             assert await scene.evict("p-0") == 429
             scene.faults.heal()
             assert await scene.evict("p-0") == 200
+
+
+class TestScaleBack:
+    """A workload is scaled to zero and back, and its pods are asked for before it is counted."""
+
+    @pytest.mark.parametrize(
+        "resource", [STATEFUL_SET, DEPLOYMENT, SHARD, JOB], ids=lambda found: found.kind
+    )
+    @simulated
+    async def test_pods_that_are_wanted_again_are_not_free(self, resource: Anything) -> None:
+        async def want(pods: int) -> None:
+            if resource is JOB:
+                await scene.client.patch(JOB, {"spec": {"suspend": not pods}}, "p", NS)
+            else:
+                await scene.scale(resource, "p", pods)
+
+        async with running(controllers=2) as scene:
+            owner = await scene.workload(resource, "p", 4, labels=A, parallelism=4)
+            if resource is DEPLOYMENT:
+                owner = await scene.workload(REPLICA_SET, "rs", 4, owner=owner, labels=A)
+            await scene.pods("a", "b", "c", "d", owner=owner, labels=A)
+            await scene.budget()
+            await want(0)
+            await scene.settle()
+            assert scene.numbers() == (4, 4, 0, 0)
+            # Pods that only the last recount knows not to be wanted any more.
+            await want(4)
+            await asyncio.sleep(0.02)
+            assert [await scene.delete(name) for name in "abcd"] == [429] * 4
+            with pytest.raises(ApiError, match="still counting the pods of the budget b"):
+                await scene.client.delete(PODS, "a", NS)
+            await scene.settle()
+            assert [await scene.delete(name) for name in "abcd"] == [200, 429, 429, 429]
+            await want(0)
+            await scene.settle()
+            assert [await scene.delete(name) for name in "bcd"] == [200, 200, 200]
 
 
 class TestWhatIsAskedAbout:

@@ -12,6 +12,8 @@ from tests.unit.operator.pub.scene import (
     NS,
     PLAN,
     REPLICA_SET,
+    ROLLOUT,
+    STATEFUL_SET,
     Scene,
     running,
 )
@@ -76,14 +78,56 @@ async def test_what_is_not_in_a_store_yet_is_asked_for(hidden: str) -> None:
 @simulated
 async def test_an_owner_that_is_gone_ends_the_chain() -> None:
     async with running() as scene:
+        top = await scene.workload(ROLLOUT, "top", 1)
+        sts = await scene.workload(STATEFUL_SET, "sts", 1, owner=top, pods=1)
+        await scene.client.delete(STATEFUL_SET, "sts", NS)
+        await scene.workload(STATEFUL_SET, "sts", 1, owner=None)
+        await scene.settle()
+        pod = await read(scene, "sts-0")
+        chain = await workloads(scene).complete(pod)
+        assert [owner.uid for owner in chain.owners] == [sts["metadata"]["uid"]]
+
+
+@simulated
+async def test_the_chain_leads_through_a_replica_set_that_is_gone() -> None:
+    """Its Deployment makes another one, and still wants the pods of both."""
+    async with running() as scene:
         top = await scene.workload(DEPLOYMENT, "top", 1)
-        rs = await scene.workload(REPLICA_SET, "rs", 1, owner=top, pods=1)
-        await scene.client.delete(REPLICA_SET, "rs", NS)
-        await scene.workload(REPLICA_SET, "rs", 1, owner=None)
+        old = await scene.workload(REPLICA_SET, "rs", 1, owner=top, pods=1)
+        await scene.workload(REPLICA_SET, "alone", 1, pods=1)
+        await scene.settle()
+        for name in ("rs", "alone"):
+            await scene.client.delete(REPLICA_SET, name, NS)
+        await scene.workload(REPLICA_SET, "rs", 1, owner=top)
+        await scene.settle()
+        chain = await workloads(scene).complete(await read(scene, "rs-0"))
+        uids = [old["metadata"]["uid"], top["metadata"]["uid"]]
+        assert [owner.uid for owner in chain.owners] == uids
+        chain = await workloads(scene).complete(await read(scene, "alone-0"))
+        assert kinds(chain) == ["ReplicaSet alone"]
+
+
+@simulated
+async def test_owners_that_want_pods_are_told_from_others() -> None:
+    async with running() as scene:
+        rollout = await scene.workload(ROLLOUT, "rollout", 2)
+        top = await scene.workload(DEPLOYMENT, "top", 0, owner=rollout)
+        rs = await scene.workload(REPLICA_SET, "rs", 2, owner=top, pods=1)
         await scene.settle()
         pod = await read(scene, "rs-0")
-        chain = await workloads(scene).complete(pod)
-        assert [owner.uid for owner in chain.owners] == [rs["metadata"]["uid"]]
+        known, uids = workloads(scene), [each["metadata"]["uid"] for each in (rs, rollout)]
+        chain = await known.complete(pod)
+        assert kinds(chain) == ["ReplicaSet rs", "Deployment top", "Rollout rollout"]
+        await scene.settle()
+        # The scale of a custom kind costs a request.
+        asked = scene.wires[0].count("GET", "/scale")
+        assert await known.wanting(pod, chain, ()) == (uids[0],)
+        assert scene.wires[0].count("GET", "/scale") == asked
+        assert await known.wanting(pod, chain, uids) == tuple(uids)
+        await scene.scale(ROLLOUT, "rollout", 0)
+        await scene.scale(REPLICA_SET, "rs", 0)
+        await scene.settle()
+        assert await known.wanting(pod, chain, uids) == ()
 
 
 @simulated

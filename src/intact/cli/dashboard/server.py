@@ -35,6 +35,8 @@ PAUSE = 0.25
 """Seconds between two updates of a page at least: four a second."""
 ALIVE = 15.0
 """Seconds after which a silent stream says that it lives."""
+LEAVE = 0.1
+"""Seconds for an answer to end by itself after Ctrl-C: the streams of open pages never do."""
 _LOG = logging.getLogger("aiohttp.server.page")
 _LOG.addFilter(lambda record: not (record.exc_info and _is_malformed(record.exc_info[1])))
 T = TypeVar("T")
@@ -76,7 +78,7 @@ class Dashboard:
             async with self._source.running():
                 self._following = asyncio.create_task(self._follow())
                 runner = web.AppRunner(
-                    self._application(), access_log=None, logger=_LOG, shutdown_timeout=1.0
+                    self._application(), access_log=None, logger=_LOG, shutdown_timeout=LEAVE
                 )
                 try:
                     await self._first(self._following)

@@ -61,6 +61,31 @@ async def test_refusals(tmp_path: Path, path: str, headers: dict[str, str], stat
         assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("why/pod/llm/missing", "There is no pod missing in namespace llm."),
+        ("why/node/missing", "There is no node missing."),
+        ("budgets/pub/llm/missing", "There is no budget pub/missing in namespace llm."),
+        ("rollouts/llm/missing", "There is no RoleBasedGroup missing in namespace llm."),
+        ("nothing", "There is no such view."),
+        ("drains/", "There is no such view."),
+    ],
+)
+async def test_what_is_not_there_is_said_on_a_page_that_leads_on(
+    tmp_path: Path, path: str, said: str
+) -> None:
+    async with (
+        served(tmp_path) as (page, _cluster, http),
+        http.get(page.address + path) as answer,
+    ):
+        assert answer.status == 404
+        assert answer.content_type == "text/html"
+        text = await answer.text()
+        assert f"<p>{said}</p>" in text
+        assert f'href="/{page.token}/drains"' in text
+
+
 async def test_a_wrong_token_and_writes_are_refused(tmp_path: Path) -> None:
     async with served(tmp_path) as (page, _cluster, http):
         wrong = page.address.replace(page.token, "x" * len(page.token))

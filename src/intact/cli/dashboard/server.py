@@ -173,6 +173,8 @@ class Dashboard:
             "title": self._source.title,
             "caption": self._source.caption,
             "problem": self._source.problem,
+            "unreadable": self._moment.objects.unreadable,
+            "live": self._source.live,
             "path": request.path,
             "number": self._number,
             "asked": request.query,

@@ -41,6 +41,8 @@ EVENTS_LAST = 2.0
 class Source(Protocol):
     title: str
     film: Film | None
+    live: bool
+    """Whether more moments come."""
 
     @property
     def caption(self) -> str:
@@ -64,6 +66,7 @@ class Source(Protocol):
 
 class LiveCluster:
     film: Film | None = None
+    live = True
     caption = ""
     _leads = False
     """Whether Intact leads without a Lease."""
@@ -111,6 +114,7 @@ class LiveCluster:
 class Still:
     """A file: one moment, or the moments of a film."""
 
+    live = False
     caption = ""
     problem = ""
 

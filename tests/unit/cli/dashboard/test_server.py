@@ -13,6 +13,7 @@ from intact.cli.dashboard.sources import LiveCluster, from_file
 from intact.kube import config
 from intact.kube.client import Client
 from intact.kube.http import HttpTransport
+from intact.sandbox.snapshot.document import write
 from tests.support.pictures import pdb, pod
 from tests.unit.cli.inhabited import Inhabited, inhabited
 from tests.unit.sandbox.rehearsal.filmed import groups, recorded
@@ -181,6 +182,39 @@ async def test_events_that_may_not_be_read_are_named(tmp_path: Path) -> None:
                 text = await answer.text()
         assert "not read: events (no)" in text
         assert "Nothing was refused" not in text
+
+
+@pytest.mark.parametrize("view", ["", "drains", "rollouts", "budgets/pdb/llm/llm-pods"])
+async def test_what_may_not_be_read_is_named_on_every_view(tmp_path: Path, view: str) -> None:
+    async with inhabited(tmp_path, pod("a"), pdbs=[pdb()], intact=True) as cluster:
+        cluster.forbidden |= {"nodes", "rolebasedgroups"}
+        async with (
+            ClientSession() as http,
+            Client(HttpTransport(config.load(cluster.kubeconfig))) as client,
+        ):
+            page = Dashboard(LiveCluster(client, "here"))
+            async with page.serving(), http.get(page.address + view) as answer:
+                text = await answer.text()
+    assert text.count("not read: nodes (no)") == 1
+    assert text.count("not read: rolebasedgroups.workloads.x-k8s.io (no)") == 1
+    assert "No node is cordoned" not in text
+    assert "No RoleBasedGroups" not in text
+
+
+async def test_a_snapshot_does_not_pose_as_live(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    write(groups().snapshot(), path)
+    page = Dashboard(from_file(path))
+    async with (
+        page.serving(),
+        ClientSession() as http,
+        http.get(f"{page.address}budgets/pdb/default/llm") as answer,
+    ):
+        text = await answer.text()
+    assert 'data-changes=""' in text
+    assert "up to now" not in text
+    assert "Nothing was refused" not in text
+    assert "A snapshot has no events" in text
 
 
 async def test_frames_of_a_film(tmp_path: Path) -> None:

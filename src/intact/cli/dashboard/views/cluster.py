@@ -118,7 +118,6 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
         "namespaces": sorted({pod.metadata.namespace for pod in picture.objects.pods}),
         "references": sorted({one.reference for one in picture.budgets}),
         "filter": wanted,
-        "unreadable": picture.objects.unreadable,
     }
 
 

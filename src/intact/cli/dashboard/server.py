@@ -199,7 +199,10 @@ class Dashboard:
         moment, times = self._at(request)
         info = request.match_info
         found = named(moment.picture.budgets, info["short"], info["namespace"], info["name"])
-        refused, unread = await _read(self._source.refused(found, moment.now))
+        if self._screening is not None:
+            refused, unread = self._screening.refused(found, _number(request, "frame", 0)), ""
+        else:
+            refused, unread = await _read(self._source.refused(found))
         page = _number(request, "page", 1)
         points = self._history.of_budget(found)
         values = budget(moment, found, points, refused, page=page, **times)

@@ -15,6 +15,7 @@ from intact.kube.client import Client
 from intact.kube.http import HttpTransport
 from intact.sandbox.snapshot.document import write
 from tests.support.pictures import pdb, pod
+from tests.support.small_clusters import SmallCluster
 from tests.unit.cli.inhabited import Inhabited, inhabited
 from tests.unit.sandbox.rehearsal.filmed import groups, recorded
 
@@ -215,6 +216,26 @@ async def test_a_snapshot_does_not_pose_as_live(tmp_path: Path) -> None:
     assert "up to now" not in text
     assert "Nothing was refused" not in text
     assert "A snapshot has no events" in text
+
+
+async def test_refusals_of_a_film_stay_when_the_pods_that_had_to_stay_have_gone(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "drain.film"
+    made = SmallCluster(nodes=3)
+    made.deployment("web", ["node-0", "node-0", "node-1"])
+    made.pdb("web", {"app": "web"}, maxUnavailable=1)
+    recorded(made, "node-0").write(path)
+    source = from_file(path)
+    assert source.film is not None
+    page = Dashboard(source)
+    async with page.serving(), ClientSession() as http:
+        for frame, times in ((0, 0), (source.film.length - 1, len(source.film.refusals))):
+            view = f"{page.address}budgets/pdb/default/web?frame={frame}"
+            async with http.get(view) as answer:
+                text = await answer.text()
+            assert text.count("kubectl drain node-0") == times
+            assert ("Nothing was refused" in text) == (not times)
 
 
 async def test_frames_of_a_film(tmp_path: Path) -> None:

@@ -94,22 +94,6 @@ async def test_a_browser_that_ends_before_the_command_goes_on_and_ctrl_c(tmp_pat
         assert await process.wait() == 0
 
 
-async def test_ctrl_c_ends_it_at_once_while_a_page_is_open(tmp_path: Path) -> None:
-    async with (
-        inhabited(tmp_path, pod("a")) as cluster,
-        begun("--kubeconfig", cluster.kubeconfig, "-n", "llm") as (said, process),
-        ClientSession() as http,
-    ):
-        address = (await said.readline()).decode().removeprefix("open ").strip()
-        async with http.get(f"{address}changes") as changes:
-            await changes.content.readline()
-            clock = asyncio.get_running_loop().time
-            asked = clock()
-            process.send_signal(signal.SIGINT)
-            assert await process.wait() == 0
-            assert clock() - asked < 1.8
-
-
 async def test_the_title_is_the_context_of_the_cluster(tmp_path: Path) -> None:
     async with (
         inhabited(tmp_path, pod("a")) as cluster,

@@ -145,6 +145,18 @@ async def test_the_stream_says_when_something_has_changed(tmp_path: Path) -> Non
             assert view.status == 200
 
 
+async def test_it_ends_at_once_while_a_page_is_open(tmp_path: Path) -> None:
+    clock = asyncio.get_running_loop().time
+    async with inhabited(tmp_path, pod("a")) as cluster, ClientSession() as http:
+        page = Dashboard(LiveCluster(cluster.client, "here"))
+        async with page.serving():
+            changes = await http.get(f"{page.address}changes")
+            await changes.content.readline()
+            asked = clock()
+        assert clock() - asked < 1.5
+        changes.close()
+
+
 async def test_a_cluster_that_is_gone_is_said_on_every_view_and_what_was_known_stays(
     tmp_path: Path,
 ) -> None:

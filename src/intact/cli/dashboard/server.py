@@ -31,6 +31,7 @@ from intact.cli.dashboard.views.rollout import group_named, rollout, rollouts
 from intact.cli.dashboard.views.why import why_group, why_node, why_pod
 from intact.cli.output import counted
 from intact.kube.errors import KubeError
+from intact.kube.resources import PDBS, PUBS
 
 PAUSE = 0.25
 """Seconds between two updates of a page at least: four a second."""
@@ -166,14 +167,15 @@ class Dashboard:
         self, request: web.Request, view: str, values: Values, *, status: int = 200
     ) -> web.Response:
         assert self._moment is not None
-        screening = self._screening
+        screening, unreadable = self._screening, self._moment.objects.unreadable
         shown: dict[str, Any] = {
             "view": view,
             "base": f"/{self.token}",
             "title": self._source.title,
             "caption": self._source.caption,
             "problem": self._source.problem,
-            "unreadable": self._moment.objects.unreadable,
+            "unreadable": unreadable,
+            "unsure": PDBS.full_name in unreadable or PUBS.full_name in unreadable,
             "live": self._source.live,
             "path": request.path,
             "number": self._number,

@@ -13,6 +13,7 @@ from intact.cli.dashboard.sources import LiveCluster, from_file
 from intact.kube import config
 from intact.kube.client import Client
 from intact.kube.http import HttpTransport
+from intact.kube.resources import NODES
 from intact.sandbox.snapshot.document import write
 from tests.support.pictures import pdb, pod
 from tests.support.small_clusters import SmallCluster
@@ -212,6 +213,34 @@ async def test_what_may_not_be_read_is_named_on_every_view(tmp_path: Path, view:
     assert text.count("not read: rolebasedgroups.workloads.x-k8s.io (no)") == 1
     assert "No node is cordoned" not in text
     assert "No RoleBasedGroups" not in text
+
+
+@pytest.mark.parametrize(
+    ("view", "said", "untrue"),
+    [
+        ("", "No budget that could be read.", "No budget."),
+        ("", "pods without a budget that could be read<", "pods without a budget<"),
+        ("", "1 pod<", "on 0 nodes"),
+        ("drains", "</b> without a budget that could be read<", "</b> may go"),
+        ("why/pod/llm/a", '<span class="word not-known">not known</span>', "may go</span>"),
+    ],
+)
+async def test_where_budgets_may_not_be_read_no_pod_is_said_to_be_free(
+    tmp_path: Path, view: str, said: str, untrue: str
+) -> None:
+    async with inhabited(tmp_path, pod("a"), pdbs=[pdb()], intact=True) as cluster:
+        body = {"metadata": {"name": "node-0"}, "spec": {"unschedulable": True}}
+        await cluster.client.create(NODES, body)
+        cluster.forbidden |= {"poddisruptionbudgets"} | ({"nodes"} if not view else set())
+        async with (
+            ClientSession() as http,
+            Client(HttpTransport(config.load(cluster.kubeconfig))) as client,
+        ):
+            page = Dashboard(LiveCluster(client, "here"))
+            async with page.serving(), http.get(page.address + view) as answer:
+                text = await answer.text()
+    assert said in text
+    assert untrue not in text
 
 
 async def test_a_snapshot_does_not_pose_as_live(tmp_path: Path) -> None:

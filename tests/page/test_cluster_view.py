@@ -1,5 +1,6 @@
 """Groups and nodes in a browser: the filter, the keyboard, wide and narrow, light and dark."""
 
+import asyncio
 from itertools import product
 from pathlib import Path
 from typing import Literal
@@ -120,6 +121,19 @@ async def test_long_names_are_broken_and_nothing_scrolls_sideways(
                     box = await row.first.bounding_box()
                     assert box is not None
                     assert box["width"] < width / 2
+
+
+async def test_many_pods_on_a_node_take_several_lines(browser: Browser, tmp_path: Path) -> None:
+    async with served(tmp_path) as (page, cluster):
+        await cluster.pods(*(pod(f"many-{number}") for number in range(64)))
+        await asyncio.sleep(1.0)
+        for width in (390, 1280):
+            async with browser.opened(page.address, width) as visit:
+                tables = await visit.page.eval_on_selector_all(".wide", CUT)
+                assert width == 390 or tables == []
+                box = await visit.page.locator("table.groups").bounding_box()
+                assert box is not None
+                assert box["width"] < 1.5 * width
 
 
 async def test_marks_differ_by_shape_not_only_by_colour(browser: Browser, tmp_path: Path) -> None:

@@ -199,6 +199,7 @@ class Dashboard:
 
     async def _budget(self, request: web.Request) -> web.Response:
         moment, times = self._at(request)
+        number = self._number
         info = request.match_info
         found = named(moment.picture.budgets, info["short"], info["namespace"], info["name"])
         if self._screening is not None:
@@ -208,17 +209,18 @@ class Dashboard:
         page = _number(request, "page", 1)
         points = self._history.of_budget(found)
         values = budget(moment, found, points, refused, page=page, **times)
-        return self._render(request, "budget", {**values, "unread": unread})
+        return self._render(request, "budget", {**values, "unread": unread, "number": number})
 
     async def _rollouts(self, request: web.Request) -> web.Response:
         return self._render(request, "rollouts", rollouts(self._at(request)[0]))
 
     async def _rollout(self, request: web.Request) -> web.Response:
         moment, times = self._at(request)
+        number = self._number
         group = group_named(moment, request.match_info["namespace"], request.match_info["name"])
         revisions, unread = await _read(self._source.revisions(group))
         values = rollout(moment, group, self._history, revisions, **times)
-        return self._render(request, "rollout", {**values, "unread": unread})
+        return self._render(request, "rollout", {**values, "unread": unread, "number": number})
 
     async def _drains(self, request: web.Request) -> web.Response:
         moment, _times = self._at(request)

@@ -1,7 +1,7 @@
 """The page over HTTP."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -10,10 +10,12 @@ from aiohttp import ClientSession
 
 from intact.cli.dashboard.server import Dashboard
 from intact.cli.dashboard.sources import LiveCluster, from_file
+from intact.cli.why.events import Refused
 from intact.kube import config
 from intact.kube.client import Client
 from intact.kube.http import HttpTransport
 from intact.kube.resources import NODES
+from intact.picture.budgets import BudgetPicture
 from intact.sandbox.snapshot.document import write
 from tests.support.pictures import pdb, pod
 from tests.support.small_clusters import SmallCluster
@@ -156,6 +158,42 @@ async def test_it_ends_at_once_while_a_page_is_open(tmp_path: Path) -> None:
             asked = clock()
         assert clock() - asked < 1.5
         changes.close()
+
+
+class SlowEvents(LiveCluster):
+    def __init__(self, client: Client) -> None:
+        super().__init__(client, "here")
+        self.asked, self.answered = asyncio.Event(), asyncio.Event()
+
+    async def refused(self, budget: BudgetPicture) -> Sequence[Refused]:
+        self.asked.set()
+        await self.answered.wait()
+        return await super().refused(budget)
+
+
+async def test_a_view_that_took_long_to_read_is_renewed_if_it_is_old_by_then(
+    tmp_path: Path,
+) -> None:
+    """It has the number of the moment that it shows, by which the page knows."""
+    async with (
+        inhabited(tmp_path, pod("a"), pdbs=[pdb()]) as cluster,
+        ClientSession() as http,
+        asyncio.timeout(20),
+    ):
+        source = SlowEvents(cluster.client)
+        page = Dashboard(source)
+        async with page.serving(), http.get(f"{page.address}changes") as changes:
+            first = await changes.content.readline()
+            reading = asyncio.create_task(http.get(f"{page.address}budgets/pdb/llm/llm-pods"))
+            await source.asked.wait()
+            await cluster.pods(pod("b"))
+            line = b"\n"
+            while not line.startswith(b"data:"):
+                line = await changes.content.readline()
+            source.answered.set()
+            async with await reading as answer:
+                number = first.decode().removeprefix("data: ").strip()
+                assert f'data-number="{number}"' in await answer.text()
 
 
 async def test_a_cluster_that_is_gone_is_said_on_every_view_and_what_was_known_stays(

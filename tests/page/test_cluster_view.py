@@ -1,5 +1,6 @@
 """Groups and nodes in a browser: the filter, the keyboard, wide and narrow, light and dark."""
 
+import asyncio
 from itertools import product
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,11 @@ from tests.support.pictures import pod
 
 COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDER_THAN_THE_SCREEN = "document.documentElement.scrollWidth > innerWidth"
+CUT = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+BROKEN = """all => all.filter(one => {
+    const text = document.createRange(); text.selectNodeContents(one);
+    return text.getBoundingClientRect().height > 1.5 * parseFloat(getComputedStyle(one).lineHeight)
+}).map(one => one.innerText)"""
 
 
 async def groups_of(visit: Visit) -> list[str | None]:
@@ -77,6 +83,8 @@ async def test_no_view_scrolls_sideways(browser: Browser, tmp_path: Path) -> Non
                 for view in ("", "budgets/pub/llm/llm", "drains", "rollouts", "why/pod/llm/s1-1"):
                     await visit.page.goto(page.address + view)
                     assert not await visit.page.evaluate(WIDER_THAN_THE_SCREEN), (view, width)
+                    assert await visit.page.eval_on_selector_all("pre", CUT) == []
+                    assert await visit.page.eval_on_selector_all("td.state", BROKEN) == []
                 paper = "getComputedStyle(document.body).backgroundColor"
                 is_dark = await visit.page.evaluate(paper) != "rgb(255, 255, 255)"
                 assert is_dark == (colours == "dark")
@@ -115,10 +123,31 @@ async def test_long_names_are_broken_and_nothing_scrolls_sideways(
                     assert box["width"] < width / 2
 
 
+async def test_many_pods_on_a_node_take_several_lines(browser: Browser, tmp_path: Path) -> None:
+    async with served(tmp_path) as (page, cluster):
+        await cluster.pods(*(pod(f"many-{number}") for number in range(64)))
+        await asyncio.sleep(1.0)
+        for width in (390, 1280):
+            async with browser.opened(page.address, width) as visit:
+                tables = await visit.page.eval_on_selector_all(".wide", CUT)
+                assert width == 390 or tables == []
+                box = await visit.page.locator("table.groups").bounding_box()
+                assert box is not None
+                assert box["width"] < 1.5 * width
+
+
 async def test_marks_differ_by_shape_not_only_by_colour(browser: Browser, tmp_path: Path) -> None:
     async with served(tmp_path) as (page, _cluster), browser.opened(page.address) as visit:
         shape = """all => all.map(one => { const style = getComputedStyle(one);
             return [style.borderRadius, style.borderStyle, style.backgroundImage
                 .replace(/rgba?\\([^)]*\\)/g, "")].join(" ") })"""
         shapes = await visit.page.eval_on_selector_all(".legend .pod", shape)
-        assert len(shapes) == len(set(shapes)) == 4
+        assert len(shapes) == len(set(shapes)) == 5
+
+
+async def test_the_filter_is_told_of_where_it_is(browser: Browser, tmp_path: Path) -> None:
+    async with served(tmp_path) as (page, _cluster), browser.opened(page.address) as visit:
+        for view in ("", "drains", "rollouts", "why/pod/llm/s1-1"):
+            await visit.page.goto(page.address + view)
+            told = await visit.page.locator("footer kbd").count()
+            assert told == await visit.page.locator("[type=search]").count(), view

@@ -4,10 +4,14 @@ import asyncio
 from pathlib import Path
 from statistics import median
 
+from intact.cli.dashboard.server import Dashboard
+from intact.cli.dashboard.sources import from_file
+from intact.sandbox.snapshot.document import write
 from tests.page.served import make_ready, served
 from tests.support.browser import Browser
 from tests.support.objects import PODS
 from tests.support.pictures import pod
+from tests.unit.sandbox.rehearsal.filmed import groups
 
 ELEMENTS = "document.getElementsByTagName('*').length"
 
@@ -72,6 +76,32 @@ async def test_what_comes_goes_again_and_leaves_nothing_behind(
                 await cluster.client.delete(PODS, f"new-{number}", "llm", grace_period_seconds=0)
             await new.first.wait_for(state="detached")
             assert await visit.page.evaluate(ELEMENTS) == before
+        assert await visit.complaints() == []
+
+
+async def test_a_pod_that_is_deleted_is_said_and_shown_again_when_it_comes_back(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with (
+        served(tmp_path) as (page, cluster),
+        browser.opened(f"{page.address}why/pod/llm/s1-1") as visit,
+    ):
+        heading = visit.page.locator("h1")
+        assert "pod s1-1 in llm" in await heading.inner_text()
+        await cluster.client.delete(PODS, "s1-1", "llm", grace_period_seconds=0)
+        await visit.page.get_by_text("There is no pod s1-1 in namespace llm.").wait_for()
+        assert await heading.inner_text() == "Not found"
+        await cluster.pods(pod("s1-1", group="s1"))
+        await heading.get_by_text("pod s1-1 in llm").wait_for()
+
+
+async def test_a_snapshot_is_not_called_live(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    write(groups().snapshot(), path)
+    page = Dashboard(from_file(path))
+    async with page.serving(), browser.opened(page.address) as visit:
+        await visit.page.wait_for_load_state("networkidle")
+        assert await visit.page.locator("#live").inner_text() == ""
         assert await visit.complaints() == []
 
 

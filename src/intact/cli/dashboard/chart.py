@@ -10,6 +10,10 @@ from intact.cli.durations import duration
 WIDTH, HEIGHT = 600, 120
 TOP = 10
 """Left free above the largest number, so that its line is seen."""
+MANY = 20
+"""With more, one unit would hardly be seen on a scale that begins at 0."""
+FEW = 4
+"""The least that the scale has then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,8 @@ class Chart:
     lasted: str
     """`4m10s`: from the first point to the end."""
     most: float
-    """The largest number. The bottom is 0."""
+    """The largest number."""
+    bottom: float
     least: float
     """The smallest first number."""
     cursor: float | None
@@ -29,19 +34,25 @@ class Chart:
 def chart(
     points: Sequence[Point], end: datetime, *, most: float = 0, at: datetime | None = None
 ) -> Chart | None:
-    """None without a point. The top is `most`, or the largest number if that is larger."""
+    """None without a point. The top is `most`, or the largest number if that is larger. The bottom
+    is 0; of many units without a `most`, it is as far below the lowest number as that is below the
+    top."""
     if not points:
         return None
     begun = points[0].at
     end = max(end, points[-1].at)
     span = max((end - begun).total_seconds(), 1.0)
-    top = max(most, 1, *(number for one in points for number in one.numbers))
+    numbers = [number for one in points for number in one.numbers]
+    top = max(most, 1, *numbers)
+    bottom = 0.0
+    if not most and top > MANY:
+        bottom = max(0.0, top - max(FEW, 2 * (top - min(numbers))))
 
     def x_of(moment: datetime) -> float:
         return round(WIDTH * max(0.0, min(1.0, (moment - begun).total_seconds() / span)), 1)
 
     def y_of(number: float) -> float:
-        return round(HEIGHT - (HEIGHT - TOP) * number / top, 1)
+        return round(HEIGHT - (HEIGHT - TOP) * (number - bottom) / (top - bottom), 1)
 
     lines = []
     for index in range(max(len(one.numbers) for one in points)):
@@ -55,4 +66,4 @@ def chart(
         lines.append(" ".join(steps))
     least = min(one.numbers[0] for one in points)
     cursor = x_of(at) if at is not None else None
-    return Chart(lines, duration(span), top, least, cursor)
+    return Chart(lines, duration(span), top, bottom, least, cursor)

@@ -29,7 +29,7 @@ def problem_of(headers: Mapping[str, str], token: str, expected: str) -> str:
     """Why a request is refused; empty if it is not."""
     host = headers.get("Host", "")
     name, _colon, port = host.rpartition(":")
-    if name not in NAMES or not port.isdecimal():
+    if host not in NAMES and (name not in NAMES or not port.isdecimal()):  # none is port 80
         return f"this page is not served for the host {host!r}"
     origin = headers.get("Origin")
     if origin is not None and origin != f"http://{host}":

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from intact.cli.dashboard.history import Drain, History
 from intact.cli.dashboard.moment import Moment
 from intact.cli.dashboard.views.parts import Values
+from intact.cli.why.events import Refused
+from intact.model.times import timestamp
+from intact.picture.budgets import BudgetPicture
 from intact.sandbox.rehearsal.film import Film, Refusal
 
 KEPT = 8
@@ -23,6 +26,8 @@ class Screening:
         self._moments: OrderedDict[int, Moment] = OrderedDict()
         self._drains: list[Mapping[str, Drain]] = []
         """Of each frame, as far as the film has been recorded."""
+        self._covered: dict[Hashable, set[str]] = {}
+        """The UIDs of all pods that a budget has had, as far as the film has been recorded."""
 
     @property
     def end(self) -> datetime:
@@ -58,11 +63,35 @@ class Screening:
         until = self.frame(number)["seconds"]
         return [one for one in self._film.refusals if number and one.at <= until]
 
+    def refused(self, budget: BudgetPicture, number: int) -> Sequence[Refused]:
+        """Evictions of pods that the budget has had, up to the frame, the latest first. A pod may
+        have gone since."""
+        covered = self._covered.get(_key(budget), set())
+        seconds = self.frame(number)["seconds"]
+        found = [
+            Refused(
+                f"eviction of {one.pod}, requested by kubectl drain {one.node}: {one.why}",
+                one.times,
+                timestamp(self._film.began + timedelta(seconds=min(one.until, seconds))),
+            )
+            for one in self.refusals(number)
+            if one.uid in covered
+        ]
+        return found[::-1]
+
     async def record(self, history: History) -> None:
         """All frames, one after the other; requests are answered in between."""
         for frame in self._film.frames():
-            history.add(Moment(frame.objects, frame.now))
+            moment = Moment(frame.objects, frame.now)
+            history.add(moment)
+            for one in moment.picture.budgets:
+                covered = self._covered.setdefault(_key(one), set())
+                covered.update(pod.metadata.uid for unit in one.units for pod in unit.pods)
             self._drains.append(
                 {name: replace(one, pods=set(one.pods)) for name, one in history.drains.items()}
             )
             await asyncio.sleep(0)
+
+
+def _key(budget: BudgetPicture) -> Hashable:
+    return budget.kind, budget.namespace, budget.name

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 import click
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from intact.cli.dashboard.guard import HEADERS, guarded
@@ -30,11 +31,14 @@ from intact.cli.dashboard.views.rollout import group_named, rollout, rollouts
 from intact.cli.dashboard.views.why import why_group, why_node, why_pod
 from intact.cli.output import counted
 from intact.kube.errors import KubeError
+from intact.kube.resources import PDBS, PUBS
 
 PAUSE = 0.25
 """Seconds between two updates of a page at least: four a second."""
 ALIVE = 15.0
 """Seconds after which a silent stream says that it lives."""
+LEAVE = 0.1
+"""Seconds for an answer to end by itself after Ctrl-C: the streams of open pages never do."""
 _LOG = logging.getLogger("aiohttp.server.page")
 _LOG.addFilter(lambda record: not (record.exc_info and _is_malformed(record.exc_info[1])))
 T = TypeVar("T")
@@ -76,7 +80,7 @@ class Dashboard:
             async with self._source.running():
                 self._following = asyncio.create_task(self._follow())
                 runner = web.AppRunner(
-                    self._application(), access_log=None, logger=_LOG, shutdown_timeout=1.0
+                    self._application(), access_log=None, logger=_LOG, shutdown_timeout=LEAVE
                 )
                 try:
                     await self._first(self._following)
@@ -124,7 +128,7 @@ class Dashboard:
         self._begun.set()
 
     def _application(self) -> web.Application:
-        application = web.Application(middlewares=[guarded(self.token)])
+        application = web.Application(middlewares=[guarded(self.token), self._leading_on])
         add = application.router.add_get
         add("/{token}", self._home)
         add("/{token}/", self._cluster)
@@ -139,6 +143,17 @@ class Dashboard:
         add("/{token}/static/{name}", self._static)
         return application
 
+    @web.middleware
+    async def _leading_on(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """What is not there, or not any more, is said on a page, which shows it if it comes."""
+        try:
+            return await handler(request)
+        except Unknown as error:
+            said = str(error)
+        except web.HTTPNotFound:
+            said = "there is no such view"
+        return self._render(request, "missing", {"said": said}, status=404)
+
     def _at(self, request: web.Request) -> tuple[Moment, dict[str, datetime]]:
         """The moment that is asked for: now, or that of a frame of a film; with the end of its
         timelines and, of a film, the place on them."""
@@ -148,14 +163,20 @@ class Dashboard:
         moment = self._screening.at(_number(request, "frame", 0))
         return moment, {"end": self._screening.end, "at": moment.now}
 
-    def _render(self, request: web.Request, view: str, values: Values) -> web.Response:
-        screening = self._screening
+    def _render(
+        self, request: web.Request, view: str, values: Values, *, status: int = 200
+    ) -> web.Response:
+        assert self._moment is not None
+        screening, unreadable = self._screening, self._moment.objects.unreadable
         shown: dict[str, Any] = {
             "view": view,
             "base": f"/{self.token}",
             "title": self._source.title,
             "caption": self._source.caption,
             "problem": self._source.problem,
+            "unreadable": unreadable,
+            "unsure": PDBS.full_name in unreadable or PUBS.full_name in unreadable,
+            "live": self._source.live,
             "path": request.path,
             "number": self._number,
             "asked": request.query,
@@ -164,7 +185,7 @@ class Dashboard:
             **values,
         }
         text = self._templates.get_template(f"{view}.html").render(shown)
-        return web.Response(text=text, content_type="text/html", headers=HEADERS)
+        return web.Response(text=text, status=status, content_type="text/html", headers=HEADERS)
 
     async def _home(self, _request: web.Request) -> web.Response:
         raise web.HTTPFound(f"/{self.token}/")
@@ -178,25 +199,28 @@ class Dashboard:
 
     async def _budget(self, request: web.Request) -> web.Response:
         moment, times = self._at(request)
+        number = self._number
         info = request.match_info
-        with _not_found():
-            found = named(moment.picture.budgets, info["short"], info["namespace"], info["name"])
-        refused, unread = await _read(self._source.refused(found, moment.now))
+        found = named(moment.picture.budgets, info["short"], info["namespace"], info["name"])
+        if self._screening is not None:
+            refused, unread = self._screening.refused(found, _number(request, "frame", 0)), ""
+        else:
+            refused, unread = await _read(self._source.refused(found))
         page = _number(request, "page", 1)
         points = self._history.of_budget(found)
         values = budget(moment, found, points, refused, page=page, **times)
-        return self._render(request, "budget", {**values, "unread": unread})
+        return self._render(request, "budget", {**values, "unread": unread, "number": number})
 
     async def _rollouts(self, request: web.Request) -> web.Response:
         return self._render(request, "rollouts", rollouts(self._at(request)[0]))
 
     async def _rollout(self, request: web.Request) -> web.Response:
         moment, times = self._at(request)
-        with _not_found():
-            group = group_named(moment, request.match_info["namespace"], request.match_info["name"])
+        number = self._number
+        group = group_named(moment, request.match_info["namespace"], request.match_info["name"])
         revisions, unread = await _read(self._source.revisions(group))
         values = rollout(moment, group, self._history, revisions, **times)
-        return self._render(request, "rollout", {**values, "unread": unread})
+        return self._render(request, "rollout", {**values, "unread": unread, "number": number})
 
     async def _drains(self, request: web.Request) -> web.Response:
         moment, _times = self._at(request)
@@ -208,8 +232,7 @@ class Dashboard:
 
     def _why(self, view: Callable[..., Values], *names: str) -> Callable[[web.Request], Any]:
         async def answer(request: web.Request) -> web.Response:
-            with _not_found():
-                values = view(self._at(request)[0], *(request.match_info[one] for one in names))
+            values = view(self._at(request)[0], *(request.match_info[one] for one in names))
             return self._render(request, "why", values)
 
         return answer
@@ -261,14 +284,6 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
         raise click.ClickException(f"port {port}: {error.strerror}") from None
-
-
-@contextmanager
-def _not_found() -> Generator[None, None, None]:
-    try:
-        yield
-    except Unknown as error:
-        raise web.HTTPNotFound(text=f"{error}\n") from None
 
 
 def _number(request: web.Request, name: str, default: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +21,6 @@ from intact.kube.client import Client
 from intact.model.pod_state import controller_uid
 from intact.model.rbg import RoleBasedGroup
 from intact.model.role_workload import ControllerRevision
-from intact.model.times import timestamp
 from intact.operator.rbg.resources import REVISIONS
 from intact.picture.budgets import BudgetPicture
 from intact.sandbox.rehearsal.film import FORMAT as FILM
@@ -41,6 +40,8 @@ EVENTS_LAST = 2.0
 class Source(Protocol):
     title: str
     film: Film | None
+    live: bool
+    """Whether more moments come."""
 
     @property
     def caption(self) -> str:
@@ -55,8 +56,8 @@ class Source(Protocol):
     def problem(self) -> str:
         """Why what it shows may be old; empty while all is well."""
 
-    async def refused(self, budget: BudgetPicture, now: datetime) -> Sequence[Refused]:
-        """Up to then, the latest first. Raises `KubeError`."""
+    async def refused(self, budget: BudgetPicture) -> Sequence[Refused]:
+        """The latest first. Raises `KubeError`."""
 
     async def revisions(self, group: RoleBasedGroup) -> Sequence[Json]:
         """As `intact rbg history` has them, oldest first. Raises `KubeError`."""
@@ -64,6 +65,7 @@ class Source(Protocol):
 
 class LiveCluster:
     film: Film | None = None
+    live = True
     caption = ""
     _leads = False
     """Whether Intact leads without a Lease."""
@@ -91,7 +93,7 @@ class LiveCluster:
                 before = Moment(found, datetime.now(UTC), drawn)
                 yield before
 
-    async def refused(self, budget: BudgetPicture, _now: datetime) -> Sequence[Refused]:
+    async def refused(self, budget: BudgetPicture) -> Sequence[Refused]:
         async def read() -> Sequence[Refused]:
             return await refused_by(self._client, budget)
 
@@ -111,6 +113,7 @@ class LiveCluster:
 class Still:
     """A file: one moment, or the moments of a film."""
 
+    live = False
     caption = ""
     problem = ""
 
@@ -133,24 +136,9 @@ class Still:
     async def moments(self) -> AsyncGenerator[Moment, None]:
         yield self._first
 
-    async def refused(self, budget: BudgetPicture, now: datetime) -> Sequence[Refused]:
-        """Evictions of its pods that a film has, up to then."""
-        if self.film is None:
-            return ()
-        began = self.film.began
-        names = {pod.metadata.name for unit in budget.units for pod in unit.pods}
-        found = [
-            Refused(
-                f"eviction of {one.pod}, requested by kubectl drain {one.node}: {one.why}",
-                one.times,
-                timestamp(began + timedelta(seconds=min(one.until, (now - began).total_seconds()))),
-            )
-            for one in self.film.refusals
-            if one.namespace == budget.namespace
-            and one.pod in names
-            and began + timedelta(seconds=one.at) <= now
-        ]
-        return found[::-1]
+    async def refused(self, _budget: BudgetPicture) -> Sequence[Refused]:
+        """A snapshot has no events, and a film is asked for its own."""
+        return ()
 
     async def revisions(self, group: RoleBasedGroup) -> Sequence[Json]:
         mine = [one for one in self._revisions if controller_uid(one) == group.metadata.uid]

@@ -42,7 +42,7 @@ async def told() -> list[datetime]:
         async for moment in moments:
             if show.caption.startswith("kubectl drain node-2"):
                 budgets = moment.picture.budgets
-                found = [await show.refused(budget, moment.now) for budget in budgets]
+                found = [await show.refused(budget) for budget in budgets]
                 return [parse_time(one.last) for each in found for one in each]
     raise AssertionError("it ended")
 

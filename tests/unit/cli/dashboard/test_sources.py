@@ -1,13 +1,11 @@
 """Where moments come from."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import click
 import msgspec
 import pytest
 
-from intact.cli.dashboard.moment import Moment
 from intact.cli.dashboard.sources import LiveCluster, from_file
 from intact.kube import config
 from intact.kube.client import Client
@@ -15,7 +13,7 @@ from intact.kube.errors import KubeError
 from intact.kube.http import HttpTransport
 from intact.kube.resources import RBGS
 from intact.sandbox.snapshot.document import write
-from tests.support.pictures import NOW, pdb, pod
+from tests.support.pictures import pdb, pod
 from tests.unit.cli.inhabited import inhabited
 from tests.unit.cli.rbg.cluster import ONE, stocked, stored_role
 from tests.unit.sandbox.rehearsal.filmed import groups, recorded
@@ -28,7 +26,7 @@ async def test_a_cluster(tmp_path: Path) -> None:
         async with source.running():
             moment = await anext(source.moments())
             assert [one.metadata.name for one in moment.objects.pods] == ["a"]
-            assert await source.refused(moment.picture.budgets[0], NOW) == []
+            assert await source.refused(moment.picture.budgets[0]) == []
 
 
 async def test_events_that_may_not_be_read(tmp_path: Path) -> None:
@@ -39,7 +37,7 @@ async def test_events_that_may_not_be_read(tmp_path: Path) -> None:
             async with source.running():
                 moment = await anext(source.moments())
                 with pytest.raises(KubeError, match="no"):
-                    await source.refused(moment.picture.budgets[0], NOW)
+                    await source.refused(moment.picture.budgets[0])
 
 
 async def test_a_film_begins_with_its_first_frame(tmp_path: Path) -> None:
@@ -120,16 +118,3 @@ async def test_revisions_of_a_snapshot(tmp_path: Path) -> None:
     [group] = (await anext(source.moments())).objects.rbgs
     [revision] = await source.revisions(group)
     assert (revision["revision"], revision["update"]) == (1, True)
-
-
-async def test_evictions_that_a_film_has_refused_up_to_its_moment(tmp_path: Path) -> None:
-    path = tmp_path / "drain.film"
-    recorded(groups(), "node-0", "node-1").write(path)
-    source = from_file(path)
-    assert source.film is not None
-    frame = source.film.at(source.film.length - 1)
-    [budget] = Moment(frame.objects, frame.now).picture.budgets
-    assert await source.refused(budget, source.film.began - timedelta(seconds=1)) == []
-    found = await source.refused(budget, frame.now)
-    assert len(found) == len(source.film.refusals) > 0
-    assert {one.users for one in found} <= {"kubectl drain node-0", "kubectl drain node-1"}

@@ -51,7 +51,7 @@ async function renew() {
   const number = wanted;
   try {
     const answer = await fetch(location.href);
-    if (answer.ok) {
+    if (answer.ok || answer.status === 404) { // what is gone is said on a page, too
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const focused = document.activeElement;
       document.title = fresh.title;

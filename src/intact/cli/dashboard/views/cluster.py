@@ -93,6 +93,11 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
     ]
     budgets.sort(key=lambda one: (one.current >= one.desired, *_place(one)))
     groups = [row for row in found if row.is_group]
+    pods, places = picture.objects.pods, nodes
+    if wanted != Filter():
+        pods = list({pod.metadata.uid: pod for row in found for pod in row.pods}.values())
+        with_pods = {pod.spec.node_name for pod in pods}
+        places = [one for one in nodes if one.metadata.name in with_pods]
     sections = [
         {"title": title, "rows": [row_values(row, names, moment.now) for row in rows]}
         for title, rows in _sections(shown, apart=last > 1).items()
@@ -101,9 +106,9 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
         "summary": {
             "groups": len(groups),
             "down": sum(not row.is_up for row in groups),
-            "pods": len(picture.objects.pods),
-            "nodes": len(nodes),
-            "cordoned": sum(one.spec.unschedulable for one in nodes),
+            "pods": len(pods),
+            "nodes": len(places),
+            "cordoned": sum(one.spec.unschedulable for one in places),
             "budgets": len(budgets),
         },
         "budgets": [bar(one) for one in budgets[:MOST_BARS]],
@@ -118,7 +123,6 @@ def cluster(moment: Moment, wanted: Filter, page: int = 1) -> Values:
         "namespaces": sorted({pod.metadata.namespace for pod in picture.objects.pods}),
         "references": sorted({one.reference for one in picture.budgets}),
         "filter": wanted,
-        "unreadable": picture.objects.unreadable,
     }
 
 

@@ -40,7 +40,7 @@ def why_group(moment: Moment, namespace: str, name: str) -> Values:
 
 
 def _said(what: str, found: Report) -> Values:
-    word = str(found.word)
+    word = found.document["verdict"] or "not known"
     return {
         "what": what,
         "word": word,

@@ -75,6 +75,29 @@ def test_filters_take_the_budgets_of_what_they_take(wanted: Filter, left: list[s
     assert found["summary"]["budgets"] == len(left)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "pods", "nodes", "cordoned"),
+    [
+        (Filter(), 7, 3, 1),
+        (Filter(namespace="llm"), 7, 3, 1),
+        (Filter(text="s1"), 6, 2, 0),  # the row of pdb/llm-pods has all of the shards' pods
+        (Filter(budget="pub/llm"), 6, 2, 0),
+        (Filter(text="alone"), 1, 1, 1),
+        (Filter(namespace="other"), 0, 0, 0),
+    ],
+)
+def test_the_summary_counts_what_the_filter_takes(
+    wanted: Filter, pods: int, nodes: int, cordoned: int
+) -> None:
+    all_pods = [*shards(), pod("alone", node="node-2", labels={"app": "other"})]
+    places = [node("node-0"), node("node-1"), node("node-2", cordoned=True)]
+    # Two budgets, one of which counts pods, have the shards: each pod counts once.
+    found = cluster(moment(all_pods, nodes=places, pdbs=[pdb()]), wanted)
+    summary = found["summary"]
+    assert (summary["pods"], summary["nodes"], summary["cordoned"]) == (pods, nodes, cordoned)
+    assert len(found["tiles"]) == 3
+
+
 def test_the_filter_of_a_node_leaves_its_column() -> None:
     found = cluster(moment(), Filter(node="node-1"))
     assert [one["name"] for one in found["columns"]] == ["node-1"]

@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import msgspec
 from aiohttp import web
 
+from intact.kube.nesting import read_deep, without_depth
 from intact.model.admission import AdmissionResponse
 from intact.model.base import View
 from intact.operator.listening import Limits, Port, connection_of, listening
@@ -163,7 +164,7 @@ async def reviewed(path: str, handler: Handler, body: bytes, problems: Problems)
         return web.Response(status=400, text=f"{text}\n")
 
     try:
-        review = _REVIEW.decode(body)
+        review = _read_review(body)
         uid = _IDENTITY.decode(review.request).uid
     except _UNREADABLE as error:
         return refused("envelope", f"not an AdmissionReview: {error}")
@@ -171,7 +172,7 @@ async def reviewed(path: str, handler: Handler, body: bytes, problems: Problems)
         kind = f"{review.kind} of {review.api_version}"[:_SHOWN]
         return refused("version", f"{kind} is not supported; send admission.k8s.io/v1")
     try:
-        response = await handler(review.request)
+        response = await _answered(handler, review.request)
     except _UNREADABLE as error:
         return refused(
             "shape", f"the review has another shape than those of an API server: {error}"
@@ -182,6 +183,20 @@ async def reviewed(path: str, handler: Handler, body: bytes, problems: Problems)
         return web.Response(status=500, text="the admission review failed; see the log of Intact\n")
     reply = _Answer(response=msgspec.structs.replace(response, uid=uid))
     return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
+
+
+def _read_review(body: bytes) -> _Review:
+    """A pod that nests deeply, which anyone may create, must not be there for good. Large bodies
+    are not searched: that would hold up others."""
+    return _REVIEW.decode(body) if len(body) > _LARGE else read_deep(_REVIEW.decode, body)
+
+
+async def _answered(handler: Handler, request: msgspec.Raw) -> AdmissionResponse:
+    """A handler reads the request before all else, on a deeper stack."""
+    try:
+        return await handler(request)
+    except RecursionError:
+        return await handler(msgspec.Raw(without_depth(bytes(request))))
 
 
 @asynccontextmanager

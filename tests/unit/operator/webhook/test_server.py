@@ -490,3 +490,24 @@ async def test_an_address_that_is_not_ours_is_one_line(certificates: Certificate
     with pytest.raises(StartError, match=r"cannot listen on 192\.0\.2\.1:9443: "):
         async with serving_webhooks({}, "192.0.2.1", 9443, certificates.context):
             pass
+
+
+@pytest.mark.parametrize("depth", [900, *range(970, 995), 2000, 9000])
+async def test_a_pod_that_nests_deeply_can_be_reviewed(depth: int) -> None:
+    """Anyone may create it: the API server takes 10,000 levels."""
+
+    async def read(raw: msgspec.Raw) -> AdmissionResponse:
+        request = msgspec.json.decode(raw, type=AdmissionRequest)
+        name = msgspec.json.decode(request.old_object, type=_Named).name
+        return AdmissionResponse(allowed=True, warnings=[name])
+
+    deep = b'{"f:a":' * depth + b"{}" + b"}" * depth
+    body = review(oldObject={"name": "p", "fields": "HERE"}).replace(b'"HERE"', deep)
+    answer = await reviewed("/gate", read, body, Problems())
+    assert answer.status == 200
+    assert isinstance(answer.body, bytes)
+    assert msgspec.json.decode(answer.body)["response"]["warnings"] == ["p"]
+
+
+class _Named(View):
+    name: str

@@ -72,7 +72,7 @@ class _MetaOnly(View):
     metadata: _Identity = _Identity()
 
 
-_UNREADABLE = (msgspec.DecodeError, RecursionError)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ENVELOPE = msgspec.json.Decoder(_Envelope)
 _META_ONLY = msgspec.json.Decoder(_MetaOnly)
 _STATUS = msgspec.json.Decoder(Status)

@@ -179,3 +179,10 @@ def test_what_no_api_server_writes_is_unreadable() -> None:
     for read in (found.one, found.page, found.event):
         with pytest.raises(Undecodable, match="nested more than"):
             read(bottomless)
+
+
+def test_what_is_no_text_is_unreadable() -> None:
+    found = decoders(PODS)
+    for read in (found.one, found.page, found.event):
+        with pytest.raises(Undecodable, match="utf-8"):
+            read(b'{"metadata":{"name":"\xff","resourceVersion":"\xff"},"type":"\xff"}')

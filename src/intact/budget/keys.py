@@ -51,6 +51,10 @@ KEYS: Mapping[str, Use] = {
 }
 _OURS = ("intact.dev/", "pub.kruise.io/", "kruise.io/pub-")
 """Nobody else puts keys with these beginnings on a budget."""
+_MOST = 500
+"""Keys of one object that are compared with those that mean something: that takes time."""
+_LONGEST = 317
+"""Characters of a key. No API server stores a longer one."""
 _CLOSE = 0.85
 """How alike two keys are of which one is a slip for the other."""
 
@@ -59,9 +63,11 @@ def without_effect(
     kind: str, labels: Mapping[str, str], annotations: Mapping[str, str]
 ) -> list[str]:
     """What is wrong with the keys on a budget of this kind, one sentence for each that has no
-    effect."""
+    effect. Of very many keys only the first are looked at, Intact's own before all others."""
     found = [*((LABEL, key) for key in labels), *((ANNOTATION, key) for key in annotations)]
-    told = (_problem(kind, place, key) for place, key in sorted(found))
+    if len(found) > _MOST:
+        found = sorted(found, key=lambda one: not one[1].startswith(_OURS))[:_MOST]
+    told = (_problem(kind, place, key) for place, key in sorted(found) if len(key) <= _LONGEST)
     return [text for text in told if text]
 
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from intact.kube.errors import Undecodable, error_of_status
+from intact.kube.nesting import read_deep
 from intact.kube.resources import Resource
 from intact.model.base import View
 from intact.model.meta import ListMeta
@@ -71,6 +72,7 @@ class _MetaOnly(View):
     metadata: _Identity = _Identity()
 
 
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ENVELOPE = msgspec.json.Decoder(_Envelope)
 _META_ONLY = msgspec.json.Decoder(_MetaOnly)
 _STATUS = msgspec.json.Decoder(Status)
@@ -88,26 +90,30 @@ class Decoders(Generic[T]):
 
     def one(self, body: bytes) -> T:
         try:
-            return self._one.decode(body)
-        except msgspec.ValidationError as error:
-            if self._resource.salvage is not None:
-                return self._salvaged(body, error)
-            raise self._unreadable("an object", body, error) from error
-        except msgspec.DecodeError as error:
+            return read_deep(self._read_one, body)
+        except _UNREADABLE as error:
             raise self._unreadable("an object", body, error) from error
 
     def page(self, body: bytes) -> Page[T]:
         try:
-            return self._read_page(body)
-        except msgspec.DecodeError as error:
+            return read_deep(self._read_page, body)
+        except _UNREADABLE as error:
             raise self._unreadable("a list", body, error) from error
 
     def event(self, line: bytes) -> WatchEvent[T]:
         """Raises the error that an ERROR event carries."""
         try:
-            return self._read_event(line)
-        except msgspec.DecodeError as error:
+            return read_deep(self._read_event, line)
+        except _UNREADABLE as error:
             raise self._unreadable("a watch event", line, error) from error
+
+    def _read_one(self, body: bytes) -> T:
+        try:
+            return self._one.decode(body)
+        except msgspec.ValidationError as error:
+            if self._resource.salvage is None:
+                raise
+            return self._salvaged(body, error)
 
     def _read_page(self, body: bytes) -> Page[T]:
         try:

@@ -1,5 +1,7 @@
 """Which resources the API server serves, from the list that it publishes for each API version."""
 
+import re
+
 import msgspec
 
 from intact.kube.client import Client
@@ -7,10 +9,25 @@ from intact.kube.errors import NotFound, Undecodable
 from intact.model.api_resources import ApiResource, ApiResourceList
 
 _DECODER = msgspec.json.Decoder(ApiResourceList)
+_NAME = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+_GROUP = re.compile(_NAME)
+_VERSION = re.compile(f"({_NAME}/)?{_NAME}")
+
+
+def is_api_group(text: str) -> bool:
+    """Whether a group can have this name. What people write in its place can be anything, and must
+    not become part of a path."""
+    return _GROUP.fullmatch(text) is not None
 
 
 async def served_resources(client: Client, api_version: str) -> dict[str, ApiResource]:
-    """By name; none if the server does not serve the version. Raises `KubeError`."""
+    """By name; none if the server does not serve the version. Raises `KubeError`.
+
+    Whoever creates a pod may name any text as the version of an owner: one that no server serves
+    is not asked for.
+    """
+    if not _VERSION.fullmatch(api_version):
+        return {}
     path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     try:
         body = await client.raw(path)

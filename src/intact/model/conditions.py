@@ -8,6 +8,13 @@ import msgspec
 from intact.model.meta import Condition
 from intact.model.times import timestamp
 
+_LONGEST = 8000
+"""Characters of a message. The API takes 32768 bytes, and refuses the whole status for one more."""
+
+
+def cut(message: str) -> str:
+    return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}..."
+
 
 def merge(
     old: list[Condition],
@@ -19,7 +26,7 @@ def merge(
     """The next conditions: each in the place of the one of its type, or at the end.
 
     A transition time moves only with the status. Of the types that are `ours`, those that are no
-    longer wanted go; conditions of other writers stay.
+    longer wanted go; conditions of other writers stay. Messages that the API would refuse are cut.
     """
     new = {condition.type: condition for condition in wanted}
     merged = []
@@ -37,5 +44,8 @@ def merge(
 
 def _dated(condition: Condition, generation: int, since: str) -> Condition:
     return msgspec.structs.replace(
-        condition, last_transition_time=since, observed_generation=generation
+        condition,
+        message=cut(condition.message),
+        last_transition_time=since,
+        observed_generation=generation,
     )

@@ -182,8 +182,9 @@ _SHOWN = frozenset({"disruptedPods", "unavailablePods", "conditions"})
 
 def salvage(raw: bytes | msgspec.Raw) -> PodUnavailableBudget:
     """A budget that is stored in another shape than the one that Intact writes: everything of it
-    that can be read, and what cannot. It must hold its pods, and not vanish."""
-    found = msgspec.json.decode(raw)
+    that can be read, and what cannot. It must hold its pods, and not vanish. Raises
+    `msgspec.DecodeError` if it is no object at all."""
+    found = msgspec.json.decode(raw, type=dict[str, Any])
     meta, problems = read_leniently(ObjectMeta, found.get("metadata"), "metadata")
     spec, more = read_leniently(PubSpec, found.get("spec"), "spec")
     status, damages = read_leniently(PubStatus, found.get("status"), "status")

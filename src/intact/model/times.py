@@ -7,10 +7,12 @@
 | `micro_timestamp` | leases | not at all |
 """  # noqa: E501
 
+import re
 from datetime import MAXYEAR, UTC, datetime, timedelta
 
 SKEW = timedelta(seconds=10)
 _ALMOST_A_SECOND = timedelta(microseconds=999_999)
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def timestamp(moment: datetime) -> str:
@@ -50,8 +52,10 @@ def is_time(text: str) -> bool:
 
 def past_time(text: str, now: datetime) -> str:
     """The time itself, or now in its place, if it is not a time or is yet to come: what counts from
-    then on must end. Clocks of several machines may differ by `SKEW`."""
+    then on must end. Clocks of several machines may differ by `SKEW`. A time in another form is
+    none: the API server would refuse a status with it."""
     try:
-        return text if parse_time(text) <= now + SKEW else timestamp_after(now)
+        is_past = parse_time(text) <= now + SKEW
     except ValueError:
-        return timestamp_after(now)
+        is_past = False
+    return text if is_past and _RFC_3339.fullmatch(text) else timestamp_after(now)

@@ -5,6 +5,8 @@ import json
 from collections import Counter
 
 import aiohttp
+import msgspec
+import pytest
 
 from intact.kube.resources import PUBS
 from intact.operator.webhook.configuration import VALIDATING
@@ -190,6 +192,67 @@ async def test_reviews_of_another_shape_neither_flood_the_log_nor_list_pods(
 
 
 RESTART = {"resourceName": "cpu", "restartPolicy": "RestartContainer"}
+
+
+async def test_owners_of_impossible_versions_end_no_process(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest
+) -> None:
+    """The API server takes any text with one slash at most for the version of an owner."""
+    labels = WEB | {"test": ns.name}
+    await ns.pods("a", "b", labels=labels)
+    await ns.budget(ONE, total_replicas=2, unavailable_allowed=1)
+    marks = [len(operator.log) for operator in intact_cluster.operators]
+    versions = (
+        "[/v1",
+        "x\ny/v1",
+        "x/v1\r\nHost: evil",
+        "..",
+        "../v1",
+        "%zz/v1",
+        "\x00/v1",
+        "v1?x=y",
+    )
+    for number, version in enumerate(versions):
+        body = objects.pod(f"p{number}", node="node-0", labels=labels)
+        owner = {"apiVersion": version, "kind": "../X\n", "name": "../n", "uid": f"{number}"}
+        body["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+        await ns.create(PODS, body)
+    await ns.counted(total_replicas=2 + len(versions), current_available=2 + len(versions))
+    await asyncio.sleep(2)
+    for operator, mark in zip(intact_cluster.operators, marks, strict=True):
+        assert operator.process.poll() is None
+        assert operator.is_ready()
+        assert "cannot find out" not in operator.log[mark:]
+    assert (await ns.delete("a")).code == 200
+    assert (await ns.delete("p0")).code == 429
+
+
+@pytest.mark.parametrize("depth", [975, 9000])
+async def test_a_pod_that_nests_deeply_ends_no_process_and_may_go(
+    intact_cluster: ClusterWithIntact, ns: NamespaceUnderTest, depth: int
+) -> None:
+    """The API server stores managedFields of thousands of levels, whoever sends them."""
+    labels = WEB | {"test": ns.name}
+    fields = b'{"f:a":' * depth + b"{}" + b"}" * depth
+    for name in ("a", "b"):
+        body = objects.pod(name, node="node-0", labels=labels)
+        body["metadata"]["managedFields"] = [
+            {
+                "manager": "x",
+                "operation": "Update",
+                "apiVersion": "v1",
+                "time": "2026-01-01T00:00:00Z",
+                "fieldsType": "FieldsV1",
+                "fieldsV1": msgspec.Raw(fields),
+            }
+        ]
+        answer = await ns.ask("POST", PODS.path(ns.name), body)
+        assert answer.code == 201, answer
+    await ns.budget(ONE, total_replicas=2, unavailable_allowed=1)
+    assert all(operator.is_ready() for operator in intact_cluster.operators)
+    assert (await ns.evict("a")).code == 201
+    assert (await ns.delete("b")).code == 429
+    assert not any("RecursionError" in operator.log for operator in intact_cluster.operators)
 
 
 async def test_an_eviction_is_pinned_to_its_pod(ns: NamespaceUnderTest) -> None:

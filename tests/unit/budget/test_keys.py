@@ -1,6 +1,7 @@
 """Keys that have no effect are told; keys of other products are not."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,16 @@ def test_a_key_of_a_pdb(place: str, key: str, problem: str) -> None:
     found = without_effect(PDB, *((given, {}) if place == "label" else ({}, given)))
     assert len(found) == bool(problem)
     assert all(problem in text and f"the {place} {key} " in text for text in found), found
+
+
+def test_very_many_keys_take_no_longer_than_some_hundreds() -> None:
+    many = {f"example.com/some-label-{number}": "x" for number in range(100_000)}
+    own = "intact.dev/enforcment"
+    begun = time.process_time()
+    [found] = without_effect(PUB, many, {own: "x"})
+    assert own in found
+    assert time.process_time() - begun < 2
+
+
+def test_a_key_that_no_api_server_stores_is_not_looked_at() -> None:
+    assert without_effect(PUB, {}, {"intact.dev/" + "x" * 1_000_000: "x"}) == []

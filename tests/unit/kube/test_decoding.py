@@ -155,3 +155,34 @@ def test_a_budget_of_a_wrong_shape_is_read_as_far_as_possible(
         assert [each.partition(":")[0] for each in budget.damages] == ["status.disruptedPods"]
     assert pubs.undecodable == 3
     assert "is read as far as possible" in caplog.text
+
+
+DEEP = b'{"f:a":' * 5000 + b"{}" + b"}" * 5000
+"""As the API server stores it in managedFields, whoever has written it."""
+
+
+def test_objects_that_nest_deeply_are_read_without_their_depths() -> None:
+    fields = b'"managedFields":[{"manager":"x","fieldsV1":' + DEEP + b"}]"
+    body = b'{"metadata":{"name":"p","namespace":"ns","resourceVersion":"7",' + fields + b"}}"
+    found = decoders(PODS)
+    assert found.one(body).metadata.name == "p"
+    page = found.page(b'{"metadata":{"resourceVersion":"8"},"items":[' + body + b"]}")
+    assert [pod.metadata.name for pod in page.items] == ["p"]
+    event = found.event(b'{"type":"ADDED","object":' + body + b"}")
+    assert (event.type, event.resource_version) == ("ADDED", "7")
+    assert event.object is not None
+
+
+def test_what_no_api_server_writes_is_unreadable() -> None:
+    bottomless = b'{"x":' + b"[" * 100_000
+    found = decoders(PODS)
+    for read in (found.one, found.page, found.event):
+        with pytest.raises(Undecodable, match="nested more than"):
+            read(bottomless)
+
+
+def test_what_is_no_text_is_unreadable() -> None:
+    found = decoders(PODS)
+    for read in (found.one, found.page, found.event):
+        with pytest.raises(Undecodable, match="utf-8"):
+            read(b'{"metadata":{"name":"\xff","resourceVersion":"\xff"},"type":"\xff"}')

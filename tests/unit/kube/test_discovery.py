@@ -3,7 +3,7 @@
 import pytest
 
 from intact.kube.client import Client
-from intact.kube.discovery import served_resources
+from intact.kube.discovery import is_api_group, served_resources
 from intact.kube.errors import Undecodable
 from intact.kube.transport import Request, Response
 from intact.sandbox import MemoryApi
@@ -38,3 +38,53 @@ async def test_a_version_that_is_not_served_has_no_resources(version: str) -> No
 async def test_a_list_that_cannot_be_read_is_said_to_be() -> None:
     with pytest.raises(Undecodable, match="list of resources at /apis/apps/v1 cannot be read"):
         await served_resources(Client(Junk()), "apps/v1")
+
+
+class Silent(MemoryApi):
+    """A server that must not be asked anything."""
+
+    async def send(self, request: Request) -> Response:
+        raise AssertionError(request.path)
+
+
+NO_VERSIONS = [
+    "",
+    ".",
+    "..",
+    "../v1",
+    "v1?watch=true",
+    "x/v1#frag",
+    "x/v1\r\nHost: evil",
+    "x\ny/v1",
+    "a b/v1",
+    "[/v1",
+    "%2e%2e/v1",
+    "\N{GRINNING FACE}/v1",
+    "\x00/v1",
+    "a\\b/v1",
+    "apps/v1/",
+    "apps/v1\n",
+]
+
+
+@pytest.mark.parametrize("version", NO_VERSIONS)
+async def test_what_no_server_can_serve_is_not_asked_for(version: str) -> None:
+    """It would become part of a URL, or break it."""
+    assert await served_resources(Client(Silent()), version) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "possible"),
+    [
+        ("apps", True),
+        ("leaderworkerset.x-k8s.io", True),
+        ("", False),
+        ("..", False),
+        ("apps/v1", False),
+        ("apps?", False),
+        ("a\nb", False),
+        ("Apps", False),
+    ],
+)
+def test_the_name_of_a_group(text: str, possible: bool) -> None:
+    assert is_api_group(text) == possible

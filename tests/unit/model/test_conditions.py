@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from intact.model.conditions import merge
+from intact.model.conditions import cut, merge
 from intact.model.meta import Condition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,3 +45,12 @@ def test_of_our_own_types_only_those_that_hold_stay() -> None:
     old = [condition("Ours", since=THEN), condition("Theirs", since=THEN)]
     assert shown(merge(old, [], 1, NOW, ours=("Ours",))) == [("Theirs", "True", THEN)]
     assert merge(old, [], 1, NOW) == old
+
+
+def test_a_message_that_the_api_would_refuse_is_cut() -> None:
+    long = "\N{GRINNING FACE}" * 10_000
+    [merged] = merge([], [condition("Ready", message=long)], 1, NOW)
+    assert len(merged.message.encode()) <= 32768
+    assert merged.message == cut(long) == cut(merged.message)
+    assert merged.message.endswith("...")
+    assert cut("short") == "short"

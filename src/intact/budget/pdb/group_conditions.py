@@ -7,11 +7,12 @@ from intact.budget.pdb.group_settings import EXPECTED_REPLICAS, read_settings
 from intact.budget.pdb.ineffective import ineffective
 from intact.budget.pdb.pods import DISRUPTION_ALLOWED, SYNC_FAILED, desired_healthy
 from intact.budget.pdb.scope import counts_pods, scope_of
+from intact.model.conditions import cut
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
 from intact.model.listing import listed
 from intact.model.meta import Condition
-from intact.model.pdb import PodDisruptionBudget
+from intact.model.pdb import PdbSpec, PodDisruptionBudget
 
 BUDGET_CONFIGURED = "BudgetConfigured"
 SUFFICIENT_REPLICAS = "SufficientReplicas"
@@ -35,6 +36,8 @@ MISCONFIGURED = (
 """The reasons for which BudgetConfigured is False."""
 _ANY = 1_000_000_000
 """A number of groups beyond every amount that is meant."""
+_MOST_KEYS = 20
+"""Keys without effect that a condition names."""
 
 
 Unproven = Mapping[int, int]
@@ -94,15 +97,23 @@ def never_allows(budget: PodDisruptionBudget, expected: int) -> str:
         return f"the annotation {EXPECTED_REPLICAS} says that there should be no groups, so {never}"
     if spec.max_unavailable is None and spec.min_available is None:
         return f"the budget has neither maxUnavailable nor minAvailable, so {never}"
-    desired = desired_healthy(spec, expected)
+    desired = _desired(spec, expected)
     if expected and desired >= expected:
         return (
             f"the budget requires {desired} groups to be available, of {expected} that there "
             f"should be, so {never}: change it, or scale up"
         )
-    if not expected and desired_healthy(spec, _ANY) == _ANY:
+    if not expected and _desired(spec, _ANY) == _ANY:
         return f"the budget requires all its groups to be available, so {never}: change it"
     return ""
+
+
+def _desired(spec: PdbSpec, expected: int) -> int:
+    """0 where an amount is malformed, which no API server stores and any review may show."""
+    try:
+        return desired_healthy(spec, expected)
+    except ValueError:
+        return 0
 
 
 def is_working(budget: PodDisruptionBudget, counted: GroupLedger | None) -> bool | None:
@@ -144,7 +155,7 @@ def groups_not_held(budget: PodDisruptionBudget) -> Condition | None:
 
 
 def without_effect(told: Sequence[str]) -> Condition:
-    return _configured(WITHOUT_EFFECT, "; ".join(told), status="False")
+    return _configured(WITHOUT_EFFECT, "; ".join(told[:_MOST_KEYS]), status="False")
 
 
 def budget_configured(
@@ -181,7 +192,7 @@ def budget_configured(
 
 
 def _configured(reason: str, message: str, status: str = "True") -> Condition:
-    return Condition(type=BUDGET_CONFIGURED, status=status, reason=reason, message=message)
+    return Condition(type=BUDGET_CONFIGURED, status=status, reason=reason, message=cut(message))
 
 
 def _text(problems: Sequence[FieldError]) -> str:

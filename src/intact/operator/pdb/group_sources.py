@@ -15,7 +15,7 @@ import msgspec
 
 from intact.budget.pdb.group_sources import Source, template_of
 from intact.kube.client import Client
-from intact.kube.discovery import served_resources
+from intact.kube.discovery import is_api_group, served_resources
 from intact.kube.errors import KubeError
 from intact.kube.reflector import Reflector
 from intact.kube.resources import Resource
@@ -143,7 +143,7 @@ class GroupSources:
 
     async def _learn_controllers(self) -> None:
         for group, kind in list(self._controllers):
-            if (group, kind) == _LWS:
+            if (group, kind) == _LWS or (group and not is_api_group(group)):
                 continue
             try:
                 body = await self._client.raw(f"/apis/{group}" if group else "/api/v1")

@@ -117,7 +117,8 @@ class PdbStatusGate:
             # The API server itself refuses a conflict.
             return ALLOWED if is_late else patched(undone(request))
         names = evicted_names(old.status, new.status)
-        if is_late and not (_is_new(old, new, names) and self._may_carry(old, names[0])):
+        is_carried = _is_new(old, new, names) and self._knows(old)
+        if is_late and not (is_carried and self._may_carry(old, names[0])):
             return ALLOWED  # the API server finds the conflict, waits, and asks again
         verdict = await self._decide(old, new, names)
         if not is_enforced(old):
@@ -136,7 +137,8 @@ class PdbStatusGate:
         *,
         is_late: bool,
     ) -> AdmissionResponse:
-        self._observe(old, verdict)
+        if self._knows(old):
+            self._observe(old, verdict)
         if not verdict.allowed:
             for name in names:
                 self._turns.end(key_of(old), name)
@@ -182,7 +184,7 @@ class PdbStatusGate:
     ) -> AdmissionResponse:
         """The answer where denials are not enforced: the door has told of them. What is not even
         known well enough to be denied is stored as the API server writes it."""
-        if verdict.allowed:
+        if verdict.allowed and self._knows(old):
             self._observe(old, verdict)
         if verdict.status is None:
             return ALLOWED
@@ -191,6 +193,12 @@ class PdbStatusGate:
             if is_late
             else _changes(new, verdict)
         )
+
+    def _knows(self, budget: PodDisruptionBudget) -> bool:
+        """Whether this process has seen the budget. A review may show any: nothing is remembered or
+        told of one that is not there."""
+        entry = self._index.entries.get(key_of(budget))
+        return entry is not None and entry.budget.metadata.uid == budget.metadata.uid
 
     async def _is_own(self, request: AdmissionRequest) -> bool:
         """Anyone may claim a field manager; all replicas of Intact are one user."""
@@ -210,7 +218,7 @@ class PdbStatusGate:
         return True
 
     def _tell(self, budget: PodDisruptionBudget, names: list[str], verdict: Verdict) -> None:
-        for name in names:
+        for name in names if self._knows(budget) else ():
             if pod := self._pods.store.get(budget.metadata.namespace, name):
                 self._denials.tell(
                     Denial(

@@ -58,6 +58,8 @@ class Confirmation:
 
     async def named(self, namespace: str, name: str) -> Pod | None:
         """The pod that has this name now, with any UID."""
+        if not namespace:
+            return None  # a review may leave it out
         try:
             return await self._client.get(PODS, name, namespace)
         except NotFound:

@@ -24,8 +24,11 @@ log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 5.0
 """Seconds after which a node whose deadline has not come is read again."""
+EVERY = 60.0
+"""Seconds between two times that it is told of a pod: one that stays, because something else
+refuses, is asked about again and again."""
 _MOST = 4096
-"""Nodes that are remembered."""
+"""Nodes, and pods, that are remembered."""
 
 
 class NodeDeadlines:
@@ -38,6 +41,8 @@ class NodeDeadlines:
         self._read: OrderedDict[str, tuple[float, asyncio.Task[NodeDeadline | None]]] = (
             OrderedDict()
         )
+        self._told: OrderedDict[tuple[str, str], float] = OrderedDict()
+        """When, by the UIDs of pod and budget."""
 
     async def of(self, node: str) -> NodeDeadline | None:
         """None if it has none, or none is known."""
@@ -59,6 +64,13 @@ class NodeDeadlines:
         self, deadline: NodeDeadline, pod: ObjectReference, budget: ObjectReference, message: str
     ) -> None:
         """That a pod goes over a budget."""
+        key, now = (pod.uid, budget.uid), asyncio.get_running_loop().time()
+        if now < self._told.get(key, float("-inf")) + EVERY:
+            return
+        self._told[key] = now
+        self._told.move_to_end(key)
+        if len(self._told) > _MOST:
+            self._told.popitem(last=False)
         log.warning("%s/%s: %s", budget.namespace, budget.name, message)
         for one in (pod, budget, node_reference(deadline.node)):
             self._events.record(one, "Warning", "NodeDeadlinePassed", message)

@@ -34,6 +34,8 @@ class Pin:
             return patched(_put("/deleteOptions/preconditions/uid", probe.PINNED))
         if eviction.uid:
             return ALLOWED
+        if not request.namespace:
+            return undecided("The review of this eviction names no namespace.")
         try:
             pod = await self._client.get(PODS, request.name, request.namespace)
         except NotFound:

@@ -15,7 +15,7 @@ asks makes no other event.
 import asyncio
 import logging
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from intact.kube.events import EventRecorder, node_reference
 from intact.kube.store import Store
@@ -35,6 +35,8 @@ _USERS = 10
 """Users whose names are kept for the next line, and for the event."""
 _LONGEST_USER = 128
 """Characters of a user's name in a sentence, so that the reason has room behind it."""
+_LONGEST_KEPT = 10_000
+"""Characters of a user's name or a message: more than any log line or event shows."""
 
 ENFORCE = "Enforce"
 
@@ -95,6 +97,7 @@ class Denials:
 
     def tell(self, denial: Denial) -> None:
         """Say why, at once or when the minute since the last line is over."""
+        denial = _bounded(denial)
         now = _now()
         if denial.mode == ENFORCE and not denial.dry_run:
             self._standing.note(denial.budget, denial.pod, now)
@@ -183,6 +186,12 @@ class Denials:
             series = f"{denial.budget.kind}/{denial.budget.namespace}/{denial.budget.name}"
             node = node_reference(denial.node)
             self._events.record(node, "Warning", reason, text, times=times, series=series)
+
+
+def _bounded(denial: Denial) -> Denial:
+    """What is remembered of it: reviews that are forged have names of any length."""
+    user, message = denial.user[:_LONGEST_KEPT], denial.message[:_LONGEST_KEPT]
+    return replace(denial, user=user, message=message)
 
 
 def _named(users: set[str]) -> str:

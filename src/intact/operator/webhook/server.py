@@ -13,11 +13,12 @@ import logging
 import ssl
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 from aiohttp import web
 
+from intact.kube.nesting import read_deep, without_depth
 from intact.model.admission import AdmissionResponse
 from intact.model.base import View
 from intact.operator.listening import Limits, Port, connection_of, listening
@@ -35,7 +36,8 @@ _LARGEST_REVIEW = 16 * 2**20
 of an object, which may become a few times longer as JSON."""
 _LARGE = 2**20
 _LARGE_AT_ONCE = 4
-"""Reviews above `_LARGE` bytes that are read at once, so that a process keeps within its memory."""
+"""Reviews above `_LARGE` bytes that are read and answered at once, so that a process keeps within
+its memory."""
 _BODY = 10.0
 """Seconds for a body. The API server waits no longer for the answer."""
 _SHOWN = 100
@@ -77,6 +79,8 @@ class _Answer(View, omit_defaults=False):
     kind: str = _KIND
 
 
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What the decoder raises: the last two of bytes that are no UTF-8, and of deep nesting."""
 _REVIEW = msgspec.json.Decoder(_Review)
 _IDENTITY = msgspec.json.Decoder(_Identity)
 
@@ -134,14 +138,13 @@ def application(
         length = http.content_length
         if length is not None and length > _LARGEST_REVIEW:
             return refuse("size", 413, f"a review has at most {_LARGEST_REVIEW} bytes")
-        with connection_of(http).proven():
+        async with AsyncExitStack() as held:
+            held.enter_context(connection_of(http).proven())
             try:
                 async with asyncio.timeout(_BODY):
-                    if length is not None and length <= _LARGE:
-                        body = await http.read()
-                    else:
-                        async with large:
-                            body = await http.read()
+                    if length is None or length > _LARGE:
+                        await held.enter_async_context(large)
+                    body = await http.read()
             except TimeoutError:
                 return refuse("slow", 408, f"the review did not come within {_BODY:g} s")
             except web.HTTPRequestEntityTooLarge:
@@ -161,16 +164,16 @@ async def reviewed(path: str, handler: Handler, body: bytes, problems: Problems)
         return web.Response(status=400, text=f"{text}\n")
 
     try:
-        review = _REVIEW.decode(body)
+        review = _read_review(body)
         uid = _IDENTITY.decode(review.request).uid
-    except (msgspec.DecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         return refused("envelope", f"not an AdmissionReview: {error}")
     if (review.api_version, review.kind) != (_API_VERSION, _KIND):
         kind = f"{review.kind} of {review.api_version}"[:_SHOWN]
         return refused("version", f"{kind} is not supported; send admission.k8s.io/v1")
     try:
-        response = await handler(review.request)
-    except msgspec.ValidationError as error:
+        response = await _answered(handler, review.request)
+    except _UNREADABLE as error:
         return refused(
             "shape", f"the review has another shape than those of an API server: {error}"
         )
@@ -180,6 +183,20 @@ async def reviewed(path: str, handler: Handler, body: bytes, problems: Problems)
         return web.Response(status=500, text="the admission review failed; see the log of Intact\n")
     reply = _Answer(response=msgspec.structs.replace(response, uid=uid))
     return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
+
+
+def _read_review(body: bytes) -> _Review:
+    """A pod that nests deeply, which anyone may create, must not be there for good. Large bodies
+    are not searched: that would hold up others."""
+    return _REVIEW.decode(body) if len(body) > _LARGE else read_deep(_REVIEW.decode, body)
+
+
+async def _answered(handler: Handler, request: msgspec.Raw) -> AdmissionResponse:
+    """A handler reads the request before all else, on a deeper stack."""
+    try:
+        return await handler(request)
+    except RecursionError:
+        return await handler(msgspec.Raw(without_depth(bytes(request))))
 
 
 @asynccontextmanager

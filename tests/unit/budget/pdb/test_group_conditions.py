@@ -1,5 +1,7 @@
 """The conditions of a budget that counts groups: reasons, and messages that name what is wrong."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -11,7 +13,7 @@ from intact.budget.pdb.group_conditions import (
     told_never_allows,
 )
 from intact.budget.pdb.group_counts import GroupCounts
-from intact.budget.pdb.group_settings import GroupSettings
+from intact.budget.pdb.group_settings import GroupSettings, check_settings
 from intact.model.field_error import FieldError
 from intact.model.group_ledger import GroupLedger
 from intact.model.meta import Condition
@@ -161,11 +163,32 @@ def test_a_budget_that_never_allows_anything_is_told_and_not_misconfigured() -> 
     )
 
 
+@pytest.mark.parametrize("amount", [-1, 2**31, "x", "", "101%"])
+def test_a_malformed_amount_is_none_that_never_allows_anything(amount: int | str) -> None:
+    assert never_allows(a_budget(amount), 3) == never_allows(a_budget(amount), 0) == ""
+
+
 def test_a_key_without_effect_is_told() -> None:
     budget = a_budget(1, min_ready_replica="2")
     found = budget_configured(budget, FULL, counts_of(), [], {})
     assert (found.status, found.reason) == ("False", "WithoutEffect")
     assert "did you mean intact.dev/min-ready-replicas?" in found.message
+
+
+def test_however_many_keys_have_no_effect_the_api_takes_the_condition() -> None:
+    many: dict[str, Any] = {f"min_ready_replica{number}": "2" for number in range(1000)}
+    found = budget_configured(a_budget(1, **many), FULL, counts_of(), [], {})
+    assert found.message.count("has no effect") == 20
+    assert len(found.message) < 8000
+
+
+@pytest.mark.parametrize("value", ["x" * 100_000, "\N{GRINNING FACE}" * 20_000])
+def test_however_long_a_bad_value_is_the_api_takes_the_condition(value: str) -> None:
+    budget = a_budget(1, min_ready_replicas=value)
+    found = budget_configured(budget, FULL, counts_of(), check_settings(budget), {})
+    assert found.reason == "InvalidConfig"
+    assert "min-ready-replicas" in found.message
+    assert len(found.message.encode()) <= 32768
 
 
 def told(

@@ -1,8 +1,10 @@
 """The gate as evictions and other writers meet it, on the API in memory."""
 
 import asyncio
+import logging
 
 import msgspec
+import pytest
 
 from intact.budget.pdb.scope import SCOPE_LABEL
 from intact.kube.client import Client
@@ -255,3 +257,39 @@ async def test_a_late_eviction_is_decided_on_what_is_stored_now() -> None:
         answers = await asyncio.gather(scene.evict("red-0"), scene.evict("blue-0"))
         assert sorted(answers) == [200, 429]
         assert groups.replicas()[:2] == (0, 2)
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["fresh", "late"])
+@simulated
+async def test_nothing_is_kept_or_told_of_a_budget_that_is_not_there(
+    is_late: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with holding() as (scene, groups):
+        for name in ("red", "blue"):
+            await groups.group(name)
+        await groups.budget(minAvailable=2)
+        caplog.set_level(logging.INFO)
+        controller = scene.pdb_controller
+        for number in range(100):
+            forged = scene.api.peek("poddisruptionbudgets.policy", NS, "b") or {}
+            forged["metadata"] |= {"uid": f"{number}"} if number % 2 else {"name": f"b{number}"}
+            version = {"resourceVersion": "1"} if is_late else {}
+            old = forged | {"metadata": forged["metadata"] | version}
+            status = forged["status"] | {"disruptedPods": {"red-0": "2026-01-01T00:00:00Z"}}
+            request = {
+                "uid": "u",
+                "namespace": NS,
+                "userInfo": {"username": "system:apiserver"},
+                "oldObject": old,
+                "object": forged | {"status": status},
+                "options": {},
+            }
+            raw = msgspec.Raw(msgspec.json.encode(request))
+            answer = await controller.status_gate.review(raw)
+            # What is late is a conflict, and never stored.
+            assert (answer.allowed, answer.patch) == (is_late, "")
+        await scene.settle()
+        assert controller.denied == {}
+        assert await scene.events("DisruptionDenied") == []
+        assert "denied EVICT" not in caplog.text
+        assert controller.status_gate._carried == {}

@@ -64,3 +64,11 @@ async def test_another_name_or_uid_stands_for_no_pod() -> None:
         assert await of(shown(scene, "q")) is None
         assert await of(shown(scene, "p", uid="another")) is None
         assert await of(shown(scene, "p", uid="")) is None
+
+
+@simulated
+async def test_what_has_no_namespace_stands_for_no_pod() -> None:
+    async with running() as scene:
+        await scene.pods("p", labels=A)
+        await scene.settle()
+        assert await scene.controller.confirmation.of(shown(scene, "p", namespace="")) is None

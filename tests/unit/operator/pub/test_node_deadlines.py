@@ -11,7 +11,7 @@ from intact.budget.pub.settings import NODE_DEADLINES
 from intact.kube.resources import NODE_CLAIMS
 from intact.model.times import timestamp
 from intact.operator.pub.node_deadlines import LOOK_AGAIN
-from intact.sandbox import Kind, Moment
+from intact.sandbox import Kind, Moment, Rule
 from tests.support.objects import NODES, Json
 from tests.unit.kube.simulated import simulated
 from tests.unit.operator.pub.scene import EVENTS, Scene, running
@@ -217,3 +217,25 @@ async def test_a_node_that_cannot_be_read_has_no_deadline() -> None:
         scene.faults.heal()
         await asyncio.sleep(LOOK_AGAIN)
         assert await scene.delete("p-0") == 200
+
+
+@simulated
+async def test_a_pod_that_goes_over_the_budget_and_stays_is_told_of_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Something else refuses each deletion, and the client asks again and again."""
+    async with running() as scene:
+        await spent(scene)
+        await make_node(scene, {DRAIN_DEADLINE: after(scene, -1)})
+
+        async def deny(_request: Json) -> Json:
+            return {"allowed": False, "status": {"code": 403, "message": "no"}}
+
+        scene.api.admit("other", deny, [Rule(("pods",), ("DELETE",))])
+        for _ in range(100):
+            assert await scene.delete("p-0") == 403
+            await asyncio.sleep(1)
+        lines = [one for one in caplog.records if "goes although" in one.getMessage()]
+        assert len(lines) == 2
+        await scene.settle()
+        assert len(await events_of_node(scene, "NodeDeadlinePassed")) == 1

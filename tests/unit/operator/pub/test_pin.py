@@ -89,3 +89,12 @@ async def test_a_pod_that_cannot_be_read_is_not_evicted() -> None:
         assert not answer["allowed"]
         assert answer["status"]["code"] == 429
         assert answer["auditAnnotations"] == {"decision": "denied", "reason": "Undecided"}
+
+
+@simulated
+async def test_an_eviction_without_a_namespace_is_refused() -> None:
+    async with running() as scene:
+        await scene.pod("p")
+        request: Json = {"uid": "u", "name": "p", "object": {}}
+        answer = await scene.pin(request, scene.controller)
+        assert (answer["allowed"], answer["status"]["code"]) == (False, 429)

@@ -310,6 +310,9 @@ FORGED: dict[str, dict[str, Any]] = {
     "a record of no time": {
         "pods": {"uid": FUTURE | {"at": "soon", "operation": "FLY", "resourceVersion": "1"}}
     },
+    "a record of a time in another form": {
+        "pods": {"uid": FUTURE | {"at": "20260101T000000Z", "resourceVersion": "1"}}
+    },
     "10,000 records of pods that never were": {
         "pods": {f"uid-{n}": FUTURE | {"resourceVersion": "10000000"} for n in range(10_000)}
     },

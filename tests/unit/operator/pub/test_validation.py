@@ -1,6 +1,7 @@
 """The admission of budgets: the rules of `budget.pub.validation`, as answers to reviews."""
 
 import msgspec
+import pytest
 
 from intact.budget.pub.conditions import HOLDS_NOTHING_HERE
 from intact.kube.client import Client
@@ -18,7 +19,7 @@ from tests.unit.kube.simulated import simulated
 
 
 async def admit(
-    new: Json,
+    new: Json | msgspec.Raw,
     *,
     old: Json | None = None,
     others: tuple[Json, ...] = (),
@@ -32,7 +33,7 @@ async def admit(
         "uid": "u",
         "operation": "UPDATE" if old else "CREATE",
         "namespace": "ns",
-        "name": new["metadata"]["name"],
+        "name": "web" if isinstance(new, msgspec.Raw) else new["metadata"]["name"],
         "object": new,
         "oldObject": old,
     }
@@ -158,3 +159,10 @@ async def test_a_budget_that_cannot_be_read_can_be_corrected_and_annotated() -> 
     assert (await admit(budget(amount(1)), old=broken)).allowed
     note = broken | {"metadata": broken["metadata"] | {"annotations": {"note": "x"}}}
     assert (await admit(note, old=broken)).allowed
+
+
+@pytest.mark.parametrize("text", ["null", "5", "[]", '"x"', "true"])
+@simulated
+async def test_what_is_no_object_is_of_another_shape(text: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match="Expected `object`"):
+        await admit(msgspec.Raw(text.encode()))

@@ -265,3 +265,16 @@ async def test_the_repeats_are_told_when_the_process_ends(caplog: pytest.LogCapt
             scene.denials.tell(DENIAL)
         await asyncio.sleep(1)
     assert scene.lines == [LINE, LINE + again(4)]
+
+
+@simulated
+async def test_of_forged_names_and_messages_only_a_part_is_kept(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(caplog) as scene:
+        for number in range(30):
+            user = f"{number}{'x' * 1_000_000}"
+            scene.denials.tell(replace(DENIAL, user=user, message="y" * 1_000_000))
+        kept = [*scene.denials._told.values()]
+        assert sum(len(user) for each in kept for user in each.everyone) <= 100_000
+        assert all(each.last is not None and len(each.last.message) <= 10_000 for each in kept)

@@ -124,6 +124,9 @@ async def test_a_handler_gets_the_request_and_its_answer_comes_back(
         (b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}', "`request`"),
         (review().replace(b'"uid"', b'"id"'), "`uid`"),
         (review().replace(b"/v1", b"/v1beta1"), "is not supported"),
+        (b"\xff\xfe\x00", "not an AdmissionReview"),
+        (review().replace(b"u-1", b"\xff"), "not an AdmissionReview"),
+        (review().replace(b"u-1", b"\\ud800"), "not an AdmissionReview"),
     ],
 )
 async def test_what_is_no_review_is_a_bad_request(
@@ -158,6 +161,19 @@ async def test_a_review_of_another_shape_is_a_bad_request(certificates: Certific
     status, text = await posted(certificates, read, review(operation=5))
     assert status == 400
     assert "`$.operation`" in text
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"\\ud800"])
+async def test_a_review_with_text_that_is_no_text_is_a_bad_request(
+    certificates: Certificates, caplog: pytest.LogCaptureFixture, text: bytes
+) -> None:
+    async def read(raw: msgspec.Raw) -> AdmissionResponse:
+        msgspec.json.decode(raw, type=AdmissionRequest)
+        return AdmissionResponse(allowed=True)
+
+    status, _ = await posted(certificates, read, review(name="NAME").replace(b"NAME", text))
+    assert status == 400
+    assert "Traceback" not in caplog.text
 
 
 async def test_what_goes_wrong_again_and_again_is_told_once_a_minute(
@@ -249,6 +265,35 @@ async def test_a_review_that_is_too_large_is_refused(
             async with client.post(f"https://{address}/gate", data=data) as answer:
                 assert answer.status == 413
     assert refused == {"size": 1}
+
+
+async def test_few_large_reviews_are_in_memory_at_once_also_while_they_are_answered(
+    certificates: Certificates,
+) -> None:
+    running = most = 0
+
+    async def wait(_: msgspec.Raw) -> AdmissionResponse:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.2)
+        running -= 1
+        return AdmissionResponse(allowed=True)
+
+    large = review(object={"data": "x" * 2_000_000})
+    async with (
+        serving_webhooks({"/gate": wait}, HOST, 0, certificates.context) as [address],
+        session(certificates) as client,
+    ):
+
+        async def post(body: bytes) -> int:
+            async with client.post(f"https://{address}/gate", data=io.BytesIO(body)) as answer:
+                return answer.status
+
+        assert set(await asyncio.gather(*(post(large) for _ in range(10)))) == {200}
+        assert most == 4
+        await asyncio.gather(*(post(review()) for _ in range(10)))
+        assert most == 10
 
 
 @pytest.mark.parametrize("where", ["object", "outside"])
@@ -445,3 +490,24 @@ async def test_an_address_that_is_not_ours_is_one_line(certificates: Certificate
     with pytest.raises(StartError, match=r"cannot listen on 192\.0\.2\.1:9443: "):
         async with serving_webhooks({}, "192.0.2.1", 9443, certificates.context):
             pass
+
+
+@pytest.mark.parametrize("depth", [900, *range(970, 995), 2000, 9000])
+async def test_a_pod_that_nests_deeply_can_be_reviewed(depth: int) -> None:
+    """Anyone may create it: the API server takes 10,000 levels."""
+
+    async def read(raw: msgspec.Raw) -> AdmissionResponse:
+        request = msgspec.json.decode(raw, type=AdmissionRequest)
+        name = msgspec.json.decode(request.old_object, type=_Named).name
+        return AdmissionResponse(allowed=True, warnings=[name])
+
+    deep = b'{"f:a":' * depth + b"{}" + b"}" * depth
+    body = review(oldObject={"name": "p", "fields": "HERE"}).replace(b'"HERE"', deep)
+    answer = await reviewed("/gate", read, body, Problems())
+    assert answer.status == 200
+    assert isinstance(answer.body, bytes)
+    assert msgspec.json.decode(answer.body)["response"]["warnings"] == ["p"]
+
+
+class _Named(View):
+    name: str

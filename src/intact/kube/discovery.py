@@ -23,8 +23,8 @@ def is_api_group(text: str) -> bool:
 async def served_resources(client: Client, api_version: str) -> dict[str, ApiResource]:
     """By name; none if the server does not serve the version. Raises `KubeError`.
 
-    Whoever creates a pod may name any text as the version of an owner: one that no server serves
-    is not asked for.
+    A user who creates a pod can put any text in the place of an owner's version: a text that no
+    server serves as one is not asked for.
     """
     if not _VERSION.fullmatch(api_version):
         return {}

@@ -1,9 +1,9 @@
 """When the node of a pod must be empty: read when a budget denies that the pod goes.
 
 Intact does not watch nodes, which change every few seconds. It keeps what it has read of a node for
-a few seconds: whoever is denied asks again, and so do the others on the node. Before a pod goes for
-a deadline, the node is read anew: the deadline may have been taken back. A node that cannot be read
-has no deadline: the budget's denial stands.
+a few seconds: a client that is denied asks again, and for the other pods on the node, too. Before a
+pod goes for a deadline, the node is read anew: the deadline may have been taken back. A node that
+cannot be read has no deadline: the budget's denial stands.
 """
 
 import asyncio

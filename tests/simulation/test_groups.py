@@ -42,13 +42,6 @@ def test_never_more_groups_are_down_than_the_budget_allows_and_every_drain_ends(
     assert doors > 100 * SEEDS
 
 
-@pytest.mark.usefixtures("quiet")
-def test_a_group_is_down_as_far_as_known_while_the_return_of_its_pod_was_not_seen() -> None:
-    """A pod fails and comes back, another one of its group goes: the recount has seen the failure
-    and the second pod's record, and not the return."""
-    assert simulate_groups(Course(19960)).truth.taken_while_down
-
-
 def _nothing_is_spent(patch: pytest.MonkeyPatch) -> None:
     """Neither is a group taken from the ledger, nor is the live count looked at."""
 

@@ -29,7 +29,8 @@ from tests.unit.operator.rbg.test_interrupted import coordinated, image
 T = TypeVar("T")
 ARCHITECTURE = (Path(__file__).parents[2] / "docs/architecture.md").read_text()
 PLUMBING = {
-    *("client", "decoding", "events", "queue", "resources", "strategic", "transport", "yaml_text"),
+    *("client", "decoding", "events", "nesting", "queue", "resources", "strategic", "transport"),
+    "yaml_text",
 }
 GROUPS = {"groupLabelKey": "shard", "minReadyReplicas": 2}
 

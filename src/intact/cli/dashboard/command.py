@@ -1,8 +1,9 @@
 """`intact dashboard`: serves the page until Ctrl-C."""
 
 import asyncio
+import signal
 import webbrowser
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -18,6 +19,9 @@ from intact.kube import config as kube_config
 def dashboard(
     cluster: Cluster, port: int, file: str | None, *, opened: bool, sandbox: bool = False
 ) -> None:
+    with suppress(ValueError):  # only the main thread gets signals
+        # A shell without job control has SIGINT ignored by what it starts in the background.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         asyncio.run(_serve(cluster, port, _source(file, sandbox=sandbox), opened=opened))
     except KeyboardInterrupt:

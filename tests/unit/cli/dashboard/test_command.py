@@ -94,6 +94,28 @@ async def test_a_browser_that_ends_before_the_command_goes_on_and_ctrl_c(tmp_pat
         assert await process.wait() == 0
 
 
+async def test_sigint_ends_it_where_the_shell_has_set_it_to_be_ignored(tmp_path: Path) -> None:
+    """As of commands that a script starts in the background."""
+    snapshot = tmp_path / "cluster.json"
+    write(groups().snapshot(), snapshot)
+    command = f'"{sys.executable}" -m intact.cli dashboard --from "{snapshot}" & echo $!; wait $!'
+    shell = await asyncio.create_subprocess_exec(
+        *("sh", "-c", command), stdout=asyncio.subprocess.PIPE
+    )
+    assert shell.stdout is not None
+    process = int(await shell.stdout.readline())
+    try:
+        async with asyncio.timeout(120):
+            assert (await shell.stdout.readline()).startswith(b"open http://127.0.0.1:")
+            os.kill(process, signal.SIGINT)
+            assert await shell.stdout.read() == b"stopped\n"
+            assert await shell.wait() == 0
+    finally:
+        if shell.returncode is None:
+            os.kill(process, signal.SIGKILL)
+            await shell.wait()
+
+
 async def test_the_title_is_the_context_of_the_cluster(tmp_path: Path) -> None:
     async with (
         inhabited(tmp_path, pod("a")) as cluster,
